@@ -1,0 +1,1 @@
+"""Ingot turns racks of bare servers into running machines, declaratively."""

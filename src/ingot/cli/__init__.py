@@ -1,0 +1,1 @@
+"""The `ingot` command. Each subcommand is one module, imported only when it is called."""

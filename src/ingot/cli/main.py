@@ -1,0 +1,54 @@
+"""The `ingot` command: a table of subcommands, each imported only when it is called.
+
+A command that starts in a tenth of a second is one people use; importing the API server to print `--help` would cost more
+than that. So the table holds names and one line of help, and the module behind a name is loaded on use.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Final
+
+import click
+
+COMMANDS: Final[dict[str, tuple[str, str]]] = {
+    "up": ("ingot.cli.up:up", "Start everything on this machine and show it coming up."),
+    "down": ("ingot.cli.down:down", "Stop what `ingot up` started."),
+    "status": ("ingot.cli.status:status", "What runs where, and whether it is well."),
+    "crds": ("ingot.cli.crds:crds", "Print the custom resource definitions."),
+    "api-server": ("ingot.cli.api_server:api_server", "Run the embedded Kubernetes API."),
+    "operator": ("ingot.cli.operator:operator", "Run the controllers."),
+    "service": ("ingot.cli.service:service", "Run one of the services behind the operator."),
+    "lab": ("ingot.cli.lab:lab", "Simulated servers to practise on."),
+}
+
+
+class Lazy(click.Group):
+    """A group that knows its commands by name and loads each one on use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help_text) for name, (_, help_text) in COMMANDS.items()])
+
+
+@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="ingot")
+def main() -> None:
+    """Turn bare servers into running machines, declaratively.
+
+    \b
+    ingot up        start everything on this machine, with three simulated servers
+    ingot status    what runs where
+    ingot down      stop it
+    """

@@ -1,0 +1,20 @@
+"""Who is who: the certificate authority, certificates and their renewal, credentials, and keeping secrets out of sight."""
+
+from ingot.trust.authority import Authority, Certificate, client_context
+from ingot.trust.credentials import htpasswd_line, kept_token, random_token
+from ingot.trust.files import write_private, write_public
+from ingot.trust.redaction import HIDDEN, Secret, redact
+
+__all__ = [
+    "HIDDEN",
+    "Authority",
+    "Certificate",
+    "Secret",
+    "client_context",
+    "htpasswd_line",
+    "kept_token",
+    "random_token",
+    "redact",
+    "write_private",
+    "write_public",
+]

@@ -3,16 +3,30 @@
 Owns the words that `kube` needs to talk about any object without knowing any kind. A `Resource` says where a kind lives in
 the API and which struct its objects decode into. Unknown fields are ignored on decoding, so a struct is for reading and
 deciding; what is written back is always a patch of the fields that changed, never a whole object.
+
+A name that a user wrote (of a Secret, say) becomes a part of a URL here and nowhere else: `Resource.path` lets no name
+reach beyond its own namespace.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Generic, NamedTuple, TypeVar
+from typing import Annotated, Generic, Literal, NamedTuple, TypeVar, dataclass_transform
+from urllib.parse import quote
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
+
+from ingot.api.schema import doc
+
+
+class Malformed(ValueError):
+    """Something a user wrote cannot be what it has to be. The message is for that user."""
+
+
+class InvalidName(Malformed):
+    """A name that no object can have, and that would point elsewhere in a URL."""
 
 
 class Key(NamedTuple):
@@ -25,8 +39,13 @@ class Key(NamedTuple):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-class Model(Struct, kw_only=True, omit_defaults=True, rename="camel"):
-    """Base of every struct of the API: camel case on the wire, defaults left out."""
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
+class Model(Struct, kw_only=True, omit_defaults=True, rename="camel", frozen=True, gc=False):
+    """Base of every struct of the API: camel case on the wire, defaults left out.
+
+    Frozen, because a decoded object is shared by a cache and everybody who reads it: `msgspec.structs.replace` makes a
+    changed copy. Objects of an API are trees, so the garbage collector, which looks for cycles, has nothing to find in them.
+    """
 
 
 class OwnerReference(Model):
@@ -73,37 +92,59 @@ class PartialObjectMetadata(Object):
 class ObjectReference(Model):
     """Points at an object of any kind."""
 
-    api_version: Annotated[str, Meta(description="API version of the object referred to.")] = ""
-    field_path: Annotated[
-        str, Meta(description="A part of the object, for references that mean less than the whole.")
-    ] = ""
-    kind: Annotated[str, Meta(description="Kind of the object referred to.")] = ""
-    name: Annotated[str, Meta(description="Name of the object referred to.")] = ""
-    namespace: Annotated[str, Meta(description="Namespace of the object referred to.")] = ""
-    resource_version: Annotated[
-        str, Meta(description="The exact version of the object that was meant, if any.")
-    ] = ""
-    uid: Annotated[str, Meta(description="UID of the object referred to.")] = ""
+    api_version: Annotated[str, doc("API version of the object referred to.")] = ""
+    field_path: Annotated[str, doc("A part of the object, for references that mean less than the whole.")] = (
+        ""
+    )
+    kind: Annotated[str, doc("Kind of the object referred to.")] = ""
+    name: Annotated[str, doc("Name of the object referred to.")] = ""
+    namespace: Annotated[str, doc("Namespace of the object referred to.")] = ""
+    resource_version: Annotated[str, doc("The exact version of the object that was meant, if any.")] = ""
+    uid: Annotated[str, doc("UID of the object referred to.")] = ""
 
 
 class SecretReference(Model):
     """Points at a Secret."""
 
-    name: Annotated[str, Meta(description="Name of the Secret.")] = ""
+    name: Annotated[str, doc("Name of the Secret.")] = ""
     namespace: Annotated[
-        str, Meta(description="Namespace of the Secret; empty means the namespace of the object itself.")
+        str, doc("Namespace of the Secret; empty means the namespace of the object itself.")
     ] = ""
+
+
+ConditionStatus = Literal["True", "False", "Unknown"]
+
+_LABEL_PREFIX = r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+_LABEL_NAME = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])"
 
 
 class Condition(Model):
     """One aspect of an object's state, in the form that `kubectl wait --for=condition=…` reads."""
 
-    type: str
-    status: str
-    reason: str
-    message: str
-    last_transition_time: datetime
-    observed_generation: int | None = None
+    type: Annotated[
+        str,
+        doc("Which aspect of the object this is.", maxLength=316, pattern=f"^{_LABEL_PREFIX}{_LABEL_NAME}$"),
+    ]
+    status: Annotated[ConditionStatus, doc("Whether it holds: True, False or Unknown.")]
+    reason: Annotated[
+        str,
+        doc(
+            "Why, in one word that programs can compare.",
+            minLength=1,
+            maxLength=1024,
+            pattern="^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+        ),
+    ]
+    message: Annotated[str, doc("Why, in a sentence for people.", maxLength=32768)]
+    last_transition_time: Annotated[datetime, doc("When `status` last changed.")]
+    observed_generation: Annotated[
+        int | None,
+        doc(
+            "The generation of the object that this was said of; older than the object's own means out of date.",
+            minimum=0,
+            format="int64",
+        ),
+    ] = None
 
 
 T = TypeVar("T", bound=Object)
@@ -126,11 +167,22 @@ class Resource(Generic[T]):
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """The URL path of the collection, of one object, or of a part of it."""
+        for part in (namespace, name, subresource):
+            _check_path_segment(part)
         parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
         if self.namespaced and namespace:
             parts += ["namespaces", namespace]
         parts += [part for part in (self.plural, name, subresource) if part]
-        return "/".join(parts)
+        return "/".join(quote(part, safe="/:") for part in parts)
+
+
+def _check_path_segment(part: str) -> None:
+    """Kubernetes allows no such name in any kind; in a URL it would leave the namespace it was meant for."""
+    if part in (".", "..") or "/" in part or "%" in part:
+        raise InvalidName(
+            f"{part!r} is not the name of an object: it must not be '.' or '..' or contain '/' or '%'. "
+            "Correct the field that refers to it."
+        )
 
 
 def now() -> datetime:

@@ -1,0 +1,157 @@
+"""The words of a BareMetalHost that are agreed between its users: states, errors, conditions, annotations, events.
+
+Clients compare these strings, so each is written exactly as Metal3 writes it, spaces included.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Final
+
+
+class State(enum.StrEnum):
+    """Where a host is on its way from unknown to provisioned and back (`status.provisioning.state`)."""
+
+    NONE = ""
+    UNMANAGED = "unmanaged"
+    REGISTERING = "registering"
+    MATCH_PROFILE = "match profile"
+    """From older releases; means the same as PREPARING."""
+    PREPARING = "preparing"
+    READY = "ready"
+    """From older releases; means the same as AVAILABLE."""
+    AVAILABLE = "available"
+    PROVISIONING = "provisioning"
+    PROVISIONED = "provisioned"
+    EXTERNALLY_PROVISIONED = "externally provisioned"
+    DEPROVISIONING = "deprovisioning"
+    INSPECTING = "inspecting"
+    POWERING_OFF_BEFORE_DELETE = "powering off before delete"
+    DELETING = "deleting"
+
+
+CURRENT_NAME: Final = {State.MATCH_PROFILE: State.PREPARING, State.READY: State.AVAILABLE}
+"""What states of older releases are called now."""
+
+
+class OperationalStatus(enum.StrEnum):
+    """Whether all is well with a host, in one word."""
+
+    NONE = ""
+    OK = "OK"
+    DISCOVERED = "discovered"
+    ERROR = "error"
+    DELAYED = "delayed"
+    DETACHED = "detached"
+    SERVICING = "servicing"
+
+
+class ErrorType(enum.StrEnum):
+    """What a host was doing when it failed. NONE is falsy: `if host.status.error_type`."""
+
+    NONE = ""
+    PROVISIONED_REGISTRATION = "provisioned registration error"
+    REGISTRATION = "registration error"
+    INSPECTION = "inspection error"
+    PREPARATION = "preparation error"
+    PROVISIONING = "provisioning error"
+    POWER_MANAGEMENT = "power management error"
+    SERVICING = "servicing error"
+    DETACH = "detach error"
+    """Not in the published schema: an API refuses it in a status, so it lives in events and metrics only."""
+
+
+WRITABLE_ERROR_TYPES: Final = tuple(e.value for e in ErrorType if e not in (ErrorType.NONE, ErrorType.DETACH))
+"""Those the published schema admits in `status.errorType`."""
+
+
+class ConditionType(enum.StrEnum):
+    MANAGEABLE = "Manageable"
+    AVAILABLE_FOR_PROVISIONING = "AvailableForProvisioning"
+    PROVISIONED = "Provisioned"
+    READY = "Ready"
+    PROGRESSING = "Progressing"
+    HEALTHY = "Healthy"
+
+
+class ConditionReason(enum.StrEnum):
+    NOT_MANAGED = "NotManaged"
+    REGISTERING = "Registering"
+    REGISTRATION_FAILED = "RegistrationFailed"
+    MANAGEABLE = "Manageable"
+    POWER_FAILURE = "PowerFailure"
+    AVAILABLE = "Available"
+    NOT_AVAILABLE = "NotAvailable"
+    PROVISIONED = "Provisioned"
+    NOT_PROVISIONED = "NotProvisioned"
+    PREPARING = "Preparing"
+    PROVISIONING = "Provisioning"
+    DEPROVISIONING = "Deprovisioning"
+    INSPECTING = "Inspecting"
+    POWERING_OFF_BEFORE_DELETE = "PoweringOffBeforeDelete"
+    DELETING = "Deleting"
+    NOT_PROGRESSING = "NotProgressing"
+    ERROR = "Error"
+    SERVICING = "Servicing"
+    DETACHED = "Detached"
+    HEALTHY = "Healthy"
+    WARNING = "Warning"
+    CRITICAL_ERROR = "CriticalError"
+    UNKNOWN = "Unknown"
+
+
+class EventReason(enum.StrEnum):
+    DISCOVERED = "Discovered"
+    REGISTERED = "Registered"
+    PROFILE_SET = "ProfileSet"
+    BMC_ACCESS_VALIDATED = "BMCAccessValidated"
+    BMC_CREDENTIAL_ERROR = "BMCCredentialError"
+    INSPECTION_STARTED = "InspectionStarted"
+    INSPECTION_COMPLETE = "InspectionComplete"
+    INSPECTION_SKIPPED = "InspectionSkipped"
+    UPDATE_HARDWARE_DETAILS = "UpdateHardwareDetails"
+    REMOVE_ANNOTATION = "RemoveAnnotation"
+    INVALID_ANNOTATION_VALUE = "InvalidAnnotationValue"
+    PROVISIONING_STARTED = "ProvisioningStarted"
+    PROVISIONING_COMPLETE = "ProvisioningComplete"
+    DEPROVISIONING_STARTED = "DeprovisioningStarted"
+    DEPROVISIONING_COMPLETE = "DeprovisioningComplete"
+    POWER_ON = "PowerOn"
+    POWER_OFF = "PowerOff"
+    REGISTRATION_ERROR = "RegistrationError"
+    PROVISIONED_REGISTRATION_ERROR = "ProvisionedRegistrationError"
+    INSPECTION_ERROR = "InspectionError"
+    PREPARATION_ERROR = "PreparationError"
+    PROVISIONING_ERROR = "ProvisioningError"
+    POWER_MANAGEMENT_ERROR = "PowerManagementError"
+    DETACH_ERROR = "DetachError"
+    SERVICING_ERROR = "ServicingError"
+    IMAGE_AUTH_FORMAT_UNSUPPORTED = "ImageAuthFormatUnsupported"
+    IMAGE_AUTH_PARSE_ERROR = "ImageAuthParseError"
+
+
+class Annotation(enum.StrEnum):
+    """Annotations that a host obeys."""
+
+    PAUSED = "baremetalhost.metal3.io/paused"
+    """Leave the host alone; any value."""
+    DETACHED = "baremetalhost.metal3.io/detached"
+    """Take the host from the back end without touching it; any value, or JSON with deleteAction and force."""
+    STATUS = "baremetalhost.metal3.io/status"
+    """JSON of the status to start from, for a host that was moved here."""
+    REBOOT = "reboot.metal3.io"
+    """Reboot once; empty, or JSON with mode and force."""
+    INSPECT = "inspect.metal3.io"
+    """`disabled` skips inspection; empty asks for another one."""
+    HARDWARE_DETAILS = "inspect.metal3.io/hardwaredetails"
+    """JSON of HardwareDetails, to do without inspection."""
+
+
+HELD_REBOOT_PREFIX: Final = f"{Annotation.REBOOT}/"
+"""An annotation `reboot.metal3.io/<key>` keeps the host off until its writer removes it."""
+
+FINALIZER: Final = "baremetalhost.metal3.io"
+SECRET_FINALIZER: Final = "baremetalhost.metal3.io/secret"  # noqa: S105 - the name of a finalizer, no secret
+
+SECRET_LABEL: Final = ("environment.metal3.io", "baremetal")
+"""Key and value of the label on every Secret that hosts use."""

@@ -1,0 +1,97 @@
+"""Kubernetes' own kinds, as far as Ingot reads and writes them: Secret, Namespace, Event, Lease."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from ingot.api.meta import Malformed, Model, Object, ObjectReference, Resource
+
+
+class UnreadableSecret(Malformed):
+    """A value in a Secret is not what it should be. Never says the value."""
+
+
+class SecretObject(Object):
+    """The API object of kind Secret. Called so because `trust.Secret` is a single value that must not be shown.
+
+    Its repr names the keys and hides what is behind them.
+    """
+
+    type: str = ""
+    immutable: bool | None = None
+    data: dict[str, str] = msgspec.field(default_factory=dict)
+    """Values in base64, as they are on the wire; `text` decodes one."""
+    string_data: dict[str, str] = msgspec.field(default_factory=dict)
+    """For writing only: values as they are, which the API turns into `data`."""
+
+    def text(self, key: str) -> str | None:
+        """The value of a key as text; None where the Secret has no such key."""
+        if key not in self.data:
+            return None
+        try:
+            return base64.b64decode(self.data[key], validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError):
+            raise UnreadableSecret(
+                f"Secret {self.key}: the value of {key!r} is not text in base64. "
+                "Write it again with `kubectl create secret generic` or under `stringData`."
+            ) from None
+
+    def __repr__(self) -> str:
+        return f"SecretObject({self.key}, type={self.type!r}, keys={sorted({*self.data, *self.string_data})})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [("key", str(self.key)), ("keys", sorted({*self.data, *self.string_data}))]
+
+
+class Namespace(Object):
+    """A room for names."""
+
+
+class EventSource(Model):
+    component: str = ""
+    host: str = ""
+
+
+class Event(Object):
+    """Something that happened to an object, told to whoever looks. Kept for a while only."""
+
+    involved_object: ObjectReference = msgspec.field(default_factory=ObjectReference)
+    related: ObjectReference | None = None
+    reason: str = ""
+    message: str = ""
+    type: str = ""
+    action: str = ""
+    count: int = 0
+    first_timestamp: datetime | None = None
+    last_timestamp: datetime | None = None
+    event_time: datetime | None = None
+    source: EventSource = msgspec.field(default_factory=EventSource)
+    reporting_component: str = ""
+    reporting_instance: str = ""
+
+
+class LeaseSpec(Model):
+    holder_identity: str = ""
+    lease_duration_seconds: int | None = None
+    acquire_time: datetime | None = None
+    renew_time: datetime | None = None
+    lease_transitions: int | None = None
+
+
+class Lease(Object):
+    """Who may act alone, and until when."""
+
+    spec: LeaseSpec = msgspec.field(default_factory=LeaseSpec)
+
+
+SECRETS: Final = Resource(group="", version="v1", kind="Secret", plural="secrets", type=SecretObject)
+NAMESPACES: Final = Resource(
+    group="", version="v1", kind="Namespace", plural="namespaces", type=Namespace, namespaced=False
+)
+EVENTS: Final = Resource(group="", version="v1", kind="Event", plural="events", type=Event)
+LEASES: Final = Resource(group="coordination.k8s.io", version="v1", kind="Lease", plural="leases", type=Lease)

@@ -1,0 +1,57 @@
+"""Questions that show whether a part is well. Each makes a probe: no answer means yes, otherwise it says what is missing."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+
+import aiohttp
+
+from ingot.embedded.supervisor.part import Probe
+from ingot.trust import client_context
+
+PATIENCE = 5.0
+
+
+def answers(
+    url: str, ca_file: Path, *, headers: Mapping[str, str] | None = None, patience: float = PATIENCE
+) -> Probe:
+    """GET `url` is answered with success by a server that this CA vouches for."""
+
+    async def probe() -> str:
+        timeout = aiohttp.ClientTimeout(total=patience)
+        try:
+            connector = aiohttp.TCPConnector(ssl=client_context(ca_file))
+            async with (
+                aiohttp.ClientSession(timeout=timeout, connector=connector, headers=headers) as session,
+                session.get(url) as response,
+            ):
+                return "" if response.ok else f"GET {url} is answered with HTTP {response.status}"
+        except TimeoutError:
+            return f"GET {url} is not answered within {patience:g} s"
+        except (aiohttp.ClientError, OSError) as problem:
+            return f"GET {url} does not work yet: {problem}"
+
+    return probe
+
+
+def connects(port: int, ca_file: Path, *, patience: float = PATIENCE) -> Probe:
+    """A TLS server that this CA vouches for accepts connections on the port."""
+
+    async def probe() -> str:
+        try:
+            async with asyncio.timeout(patience):
+                _, writer = await asyncio.open_connection(
+                    "127.0.0.1", port, ssl=client_context(ca_file), server_hostname="127.0.0.1"
+                )
+                writer.close()
+                await writer.wait_closed()
+        except TimeoutError:
+            return f"127.0.0.1:{port} does not answer within {patience:g} s"
+        except (OSError, ssl.SSLError) as problem:
+            return f"127.0.0.1:{port} does not answer yet: {problem}"
+        return ""
+
+    return probe

@@ -1,0 +1,122 @@
+"""The CRDs are the published ones: same names, columns, types and limits, with descriptions of our own."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHostStatus
+from ingot.api.core import SECRETS
+from ingot.api.crd import all_crds, crd
+from ingot.api.wire import wire
+from ingot.cli.main import main
+
+Json = Any
+
+DEPARTURES: dict[tuple[str, str], str] = {}
+"""(kind, path) of each difference from the published schema that is meant, with the reason. There is none so far."""
+
+
+def published(kind: str) -> Json:
+    folder = os.environ.get("INGOT_CRD_SCHEMAS")
+    if not folder:
+        pytest.skip("set INGOT_CRD_SCHEMAS to a folder with the published CRDs as bare schemas")
+    for path in sorted(Path(folder).glob("*.json")):
+        found = json.loads(path.read_text())
+        if found["names"]["kind"] == kind:
+            return found
+    raise AssertionError(f"no published schema for {kind} in {folder}")
+
+
+def without_words(node: Json, path: str = "") -> Json:
+    """Descriptions are ours, and the bare schemas have none. A *field* called description stays."""
+    if isinstance(node, dict):
+        in_properties = path.endswith("/properties")
+        return {
+            key: without_words(value, f"{path}/{key}")
+            for key, value in node.items()
+            if in_properties or key != "description"
+        }
+    if isinstance(node, list):
+        return [without_words(value, path) for value in node]
+    return node
+
+
+def flat(node: Json, path: str = "") -> Iterator[tuple[str, Json]]:
+    if isinstance(node, dict) and node:
+        for key, value in node.items():
+            yield from flat(value, f"{path}/{key}")
+    else:
+        yield path, sorted(node) if path.endswith("/required") else node
+
+
+@pytest.mark.parametrize("generated", all_crds(), ids=lambda found: found["spec"]["names"]["kind"])
+def test_a_generated_crd_differs_from_the_published_one_only_where_a_reason_is_written(
+    generated: Json,
+) -> None:
+    kind = generated["spec"]["names"]["kind"]
+    ours = dict(flat(without_words(generated["spec"])))
+    theirs = dict(flat(without_words(published(kind))))
+    differing = {path for path in {*ours, *theirs} if ours.get(path, "absent") != theirs.get(path, "absent")}
+    assert {
+        path: (ours.get(path), theirs.get(path)) for path in differing if (kind, path) not in DEPARTURES
+    } == {}
+    assert {path for at, path in DEPARTURES if at == kind} <= differing, "a departure is listed that is none"
+
+
+def fields(schema: Json, path: str = "") -> Iterator[tuple[str, Json]]:
+    for name, sub in schema.get("properties", {}).items():
+        yield f"{path}.{name}", sub
+        yield from fields(sub, f"{path}.{name}")
+    if "items" in schema:
+        yield from fields(schema["items"], f"{path}[]")
+
+
+def schema_of(definition: Json) -> Json:
+    return definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+
+
+@pytest.mark.parametrize("generated", all_crds(), ids=lambda found: found["spec"]["names"]["kind"])
+def test_every_field_has_a_sentence_for_kubectl_explain(generated: Json) -> None:
+    silent = [
+        path
+        for path, sub in fields(schema_of(generated))
+        if path != ".metadata" and not sub.get("description")
+    ]
+    assert silent == []
+
+
+def test_the_undecoded_hardware_is_described_in_full() -> None:
+    properties = schema_of(crd(BARE_METAL_HOSTS))["properties"]["status"]["properties"]
+    assert properties["hardware"]["properties"]["nics"]["items"]["properties"]["mac"]["type"] == "string"
+
+
+def test_an_empty_status_as_it_is_sent_passes_the_schema_that_requires_its_fields() -> None:
+    schema = schema_of(crd(BARE_METAL_HOSTS))["properties"]["status"]
+    assert jsonschema_rs.is_valid(schema, wire(BareMetalHostStatus()))
+    assert not jsonschema_rs.is_valid(schema, {})
+
+
+def test_a_kind_of_kubernetes_itself_has_no_crd() -> None:
+    with pytest.raises(KeyError, match="Secret"):
+        crd(SECRETS)
+
+
+def test_the_command_prints_one_yaml_document_for_each_kind() -> None:
+    result = CliRunner().invoke(main, ["crds"])
+    assert result.exit_code == 0
+    assert list(yaml.safe_load_all(result.output)) == all_crds()
+
+
+def test_the_command_prints_one_json_list() -> None:
+    result = CliRunner().invoke(main, ["crds", "-o", "json"])
+    assert result.exit_code == 0
+    assert json.loads(result.output) == {"apiVersion": "v1", "kind": "List", "items": all_crds()}

@@ -1,0 +1,42 @@
+# Two commands are all a newcomer types: `make up` and `make test`. Both install what they need first (`make setup`).
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup up down test lint types imports pytest bench clean
+
+TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ingot/tools
+BIN := .venv/bin
+# What setup fetched for itself comes last: a kubectl that is installed is preferred.
+export PATH := $(PATH):$(TOOLS)/bin
+
+help:  ## what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup:  ## install what is needed: uv, the locked packages in .venv, kubectl, Ironic's own environment
+	@tools/setup
+
+up: setup  ## start everything on this machine, with three simulated servers (Ctrl-C stops it)
+	@$(BIN)/ingot up
+
+down:  ## stop what `make up` (or `ingot up --detach`) started
+	@$(BIN)/ingot down
+
+test: setup lint types imports pytest  ## everything that must hold: style, types, imports, all tests
+
+lint:  ## style only (ruff)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types:
+	$(BIN)/mypy
+
+imports:
+	$(BIN)/lint-imports --no-cache
+
+pytest:
+	$(BIN)/pytest
+
+bench: setup  ## measure, and print the figures (never part of the tests)
+	@$(BIN)/python -m bench $(BENCH)
+
+clean:  ## remove .venv and the caches in this folder
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -1,1 +1,66 @@
-"""Talking to a Kubernetes API: client, informer, queue, controller. Knows no kind of ours."""
+"""Talking to a Kubernetes API: client, informer, queue, controller. Knows no kind of ours.
+
+The way of a change, which is also the order in which to read: `client` and `watching` turn bytes into objects, `informer`
+keeps a `cache` of them and tells what changed, `queue` collects the keys, `controller` reconciles them, `manager` runs it all;
+`events` tells people what happened. What can go wrong is the tree in `errors`. A kind is a value, `ingot.api.meta.Resource`.
+"""
+
+from ingot.kube.backoff import Backoff
+from ingot.kube.cache import Change
+from ingot.kube.client import Client, metadata_of
+from ingot.kube.config import Access, FixedToken, TokenFile
+from ingot.kube.controller import Again, Controller, Done, Reconcile
+from ingot.kube.errors import (
+    AlreadyExists,
+    ApiError,
+    ConfigError,
+    Conflict,
+    Forbidden,
+    Gone,
+    Invalid,
+    KubeError,
+    NotFound,
+    TooManyRequests,
+    Unauthorized,
+    Unavailable,
+    Unreadable,
+)
+from ingot.kube.events import EVENT, Event, EventRecorder, EventSource, reference_to
+from ingot.kube.informer import Informer
+from ingot.kube.manager import Manager
+from ingot.kube.pages import Listing
+
+__all__ = [
+    "EVENT",
+    "Access",
+    "Again",
+    "AlreadyExists",
+    "ApiError",
+    "Backoff",
+    "Change",
+    "Client",
+    "ConfigError",
+    "Conflict",
+    "Controller",
+    "Done",
+    "Event",
+    "EventRecorder",
+    "EventSource",
+    "FixedToken",
+    "Forbidden",
+    "Gone",
+    "Informer",
+    "Invalid",
+    "KubeError",
+    "Listing",
+    "Manager",
+    "NotFound",
+    "Reconcile",
+    "TokenFile",
+    "TooManyRequests",
+    "Unauthorized",
+    "Unavailable",
+    "Unreadable",
+    "metadata_of",
+    "reference_to",
+]

@@ -1,0 +1,273 @@
+"""The verbs of a Kubernetes API, typed by kind.
+
+Owns what a request for a kind looks like and what its answer decodes into. Objects are read into the struct of their kind and
+written as merge patches of the fields that changed: structs leave out what they do not know, so a whole object is never put
+back. A kind whose struct is `PartialObjectMetadata` is asked for by its metadata alone (`metadata_of`): what a Secret holds
+then never reaches this process. Names are checked before they become part of a URL.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar, cast
+
+import msgspec
+
+from ingot.api.meta import Key, Object, PartialObjectMetadata, Resource
+from ingot.kube import config
+from ingot.kube.config import Access
+from ingot.kube.errors import Gone, NotFound, Unreadable
+from ingot.kube.pages import Listing, Page, PageReader
+from ingot.kube.transport import Call, Transport
+from ingot.kube.watching import Bookmark, EventReader, Lines, News, named, unreadable
+
+T = TypeVar("T", bound=Object)
+
+PAGE_SIZE: Final = 500
+_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._:-]{0,251}[A-Za-z0-9])?")
+_JSON: Final = "application/json"
+_PARTIAL: Final = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
+_MERGE_PATCH: Final = "application/merge-patch+json"
+
+
+def metadata_of(kind: Resource[Any]) -> Resource[PartialObjectMetadata]:
+    """The same kind, of which only the metadata is read."""
+    return cast("Resource[PartialObjectMetadata]", dataclasses.replace(kind, type=PartialObjectMetadata))
+
+
+class Client:
+    """One API server and the right to talk to it. Use it with `async with`, or call `close`."""
+
+    def __init__(self, access: Access, *, field_manager: str = "ingot") -> None:
+        self._transport = Transport(access, user_agent=field_manager)
+        self._write_params = {"fieldManager": field_manager}
+        self.server: Final = access.server
+
+    @classmethod
+    def from_kubeconfig(cls, path: Path | str | None = None, *, context: str | None = None) -> Self:
+        """The cluster of a kubeconfig: the file given, else KUBECONFIG, else ~/.kube/config."""
+        return cls(config.load(path, context=context))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    async def get(self, kind: Resource[T], key: Key) -> T:
+        doing = f"get {kind.kind} {key}"
+        path = _path(kind, key, doing=doing)
+        body = await self._transport.request(
+            Call(method="GET", path=path, doing=doing, kind=kind.kind, accept=_accept(kind))
+        )
+        return _decode(kind, body, key)
+
+    async def list(
+        self, kind: Resource[T], *, namespace: str = "", labels: str = "", fields: str = ""
+    ) -> Listing[T]:
+        """All objects of a kind, fetched page by page; consistent as of the listing's version."""
+        listing: Listing[T] = Listing([], "")
+        page_size = PAGE_SIZE
+        while True:
+            try:
+                async for page in self.pages(
+                    kind, namespace=namespace, labels=labels, fields=fields, page_size=page_size
+                ):
+                    listing = Listing([*listing.items, *page.items], page.version)
+                return listing
+            except Gone:
+                if not page_size:
+                    raise
+                # The server forgot the version of the first page before we had the last one: take it all at once.
+                page_size, listing = 0, Listing([], "")
+
+    async def pages(
+        self,
+        kind: Resource[T],
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        page_size: int = PAGE_SIZE,
+    ) -> AsyncIterator[Page[T]]:
+        """The pages of a list as they come. `Gone` in the middle: start anew, with `page_size=0` to get one page."""
+        doing = f"list {kind.kind}s" + (f" in {namespace}" if namespace else "")
+        reader = PageReader(kind, doing=doing)
+        params = _selection(labels, fields) | ({"limit": str(page_size)} if page_size else {})
+        call = Call(
+            method="GET",
+            path=_collection(kind, namespace, doing=doing),
+            doing=doing,
+            kind=kind.kind,
+            params=params,
+            accept=_accept(kind, "List"),
+        )
+        while True:
+            page = reader.read(await self._transport.request(call))
+            yield page
+            if not page.next:
+                return
+            call = dataclasses.replace(call, params={**params, "continue": page.next})
+
+    async def create(self, kind: Resource[T], body: T | Mapping[str, object], *, namespace: str = "") -> T:
+        """Make an object. Its namespace is the one given, else the one in the body."""
+        content: dict[str, Any] = dict(msgspec.to_builtins(body, str_keys=True))
+        content |= {"apiVersion": kind.api_version, "kind": kind.kind}
+        metadata = content.get("metadata", {})
+        namespace = namespace or metadata.get("namespace", "")
+        key = Key(namespace, metadata.get("name") or f"{metadata.get('generateName', '')}…")
+        doing = f"create {kind.kind} {key}"
+        answer = await self._transport.request(
+            Call(
+                method="POST",
+                path=_collection(kind, namespace, doing=doing),
+                doing=doing,
+                kind=kind.kind,
+                params=self._write_params,
+                accept=_accept(kind),
+                body=msgspec.json.encode(content),
+            )
+        )
+        return _decode(kind, answer, key)
+
+    async def patch(
+        self,
+        kind: Resource[T],
+        key: Key,
+        patch: Mapping[str, object],
+        *,
+        subresource: str = "",
+        resource_version: str = "",
+    ) -> T:
+        """Change the fields in a merge patch. With a version: `Conflict` if the object has changed since."""
+        doing = f"patch {kind.kind} {key}" + (f" ({subresource})" if subresource else "")
+        answer = await self._transport.request(
+            Call(
+                method="PATCH",
+                path=_path(kind, key, subresource, doing=doing),
+                doing=doing,
+                kind=kind.kind,
+                params=self._write_params,
+                accept=_accept(kind),
+                body=msgspec.json.encode(_based_on(patch, resource_version)),
+                content_type=_MERGE_PATCH,
+            )
+        )
+        return _decode(kind, answer, key)
+
+    async def delete(self, kind: Resource[T], key: Key, *, uid: str = "", resource_version: str = "") -> None:
+        """Ask for the object to be deleted; `Conflict` if it is not the one that was meant."""
+        doing = f"delete {kind.kind} {key}"
+        preconditions = {"uid": uid} if uid else {}
+        if resource_version:
+            preconditions["resourceVersion"] = resource_version
+        options: dict[str, object] = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "propagationPolicy": "Background",
+        }
+        if preconditions:
+            options["preconditions"] = preconditions
+        await self._transport.request(
+            Call(
+                method="DELETE",
+                path=_path(kind, key, doing=doing),
+                doing=doing,
+                kind=kind.kind,
+                accept=_JSON,
+                body=msgspec.json.encode(options),
+            )
+        )
+
+    async def watch(
+        self,
+        kind: Resource[T],
+        *,
+        resource_version: str,
+        seconds: int,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+    ) -> AsyncGenerator[News[T], None]:
+        """What happened after this version, for about so many seconds. Close it with `contextlib.aclosing`.
+
+        Ends when the server ends it; raises `Gone` when the version is too old, `Unavailable` when the stream breaks.
+        """
+        doing = f"watch {kind.kind}s" + (f" in {namespace}" if namespace else "")
+        reader, lines = EventReader(kind, doing=doing), Lines()
+        call = Call(
+            method="GET",
+            path=_collection(kind, namespace, doing=doing),
+            doing=doing,
+            kind=kind.kind,
+            params=_selection(labels, fields)
+            | {
+                "watch": "true",
+                "allowWatchBookmarks": "true",
+                "resourceVersion": resource_version,
+                "timeoutSeconds": str(seconds),
+            },
+            accept=_accept(kind),
+        )
+        async with self._transport.stream(call) as content:
+            # The stream is open: from here on nothing after this version is kept from the reader.
+            yield Bookmark(resource_version)
+            async for chunk in content.iter_any():
+                for line in lines.feed(chunk):
+                    news = reader.read(line)
+                    if news is not None:
+                        yield news
+
+
+def _accept(kind: Resource[Any], suffix: str = "") -> str:
+    return _PARTIAL.format(suffix) if kind.type is PartialObjectMetadata else _JSON
+
+
+def _selection(labels: str, fields: str) -> dict[str, str]:
+    params = {"labelSelector": labels, "fieldSelector": fields}
+    return {name: value for name, value in params.items() if value}
+
+
+def _based_on(patch: Mapping[str, object], resource_version: str) -> Mapping[str, object]:
+    if not resource_version:
+        return patch
+    metadata = patch.get("metadata", {})
+    assert isinstance(metadata, Mapping)
+    return {**patch, "metadata": {**metadata, "resourceVersion": resource_version}}
+
+
+def _collection(kind: Resource[Any], namespace: str, *, doing: str) -> str:
+    if namespace:
+        _check_name(namespace, doing)
+    return kind.path(namespace)
+
+
+def _path(kind: Resource[Any], key: Key, subresource: str = "", *, doing: str) -> str:
+    if kind.namespaced:
+        _check_name(key.namespace, doing)
+    _check_name(key.name, doing)
+    return kind.path(key.namespace, key.name, subresource)
+
+
+def _check_name(name: str, doing: str) -> None:
+    """Names come from users: one with a slash in it would be the path of another object."""
+    if not _NAME.fullmatch(name):
+        raise NotFound(404, "NotFound", f"{name!r} is not a name that an object can have", doing=doing)
+
+
+def _decode(kind: Resource[T], body: bytes, key: Key) -> T:
+    try:
+        return named(kind, msgspec.json.decode(body, type=kind.type))
+    except msgspec.ValidationError as error:
+        raise unreadable(kind, key, error) from error
+    except msgspec.DecodeError as error:
+        raise Unreadable(f"{kind.kind} {key}: the answer of the API is not JSON ({error})") from error

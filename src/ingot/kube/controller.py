@@ -1,0 +1,237 @@
+"""Reconciling: keys in, one worker a key, results that say when to look again.
+
+    async def reconcile(key) -> Done | Again(after, why)
+
+Level-triggered: a key says that something about the object may be different, not what. `Done` waits for the next wake;
+`Again` also looks again after a while. An exception means back-off: the log names the key, the wait doubles with every failure
+in a row, and success resets it. `Conflict` is everyday life (somebody else wrote first): the key runs again at once, quietly,
+and only a row of conflicts is slowed down. When `run` is cancelled no new reconcile starts, and those in flight get a few
+seconds to end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import logging
+import random
+import traceback
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from ingot.api.meta import Key
+from ingot.kube.backoff import Backoff
+from ingot.kube.errors import ApiError, Conflict
+from ingot.kube.metrics import QUEUE_LENGTH, QUEUE_WAIT, RECONCILE_TIME, RECONCILES
+from ingot.kube.queue import KeyQueue
+from ingot.trust import redact
+
+log = logging.getLogger(__name__)
+
+GRACE: Final = 5.0
+"""Seconds that a reconcile in flight is given when the controller stops."""
+
+BACKOFF: Final = Backoff()
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Nothing left to do until somebody wakes the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Look again in so many seconds (a little later, so that many do not come at once); `why` is for the log."""
+
+    after: float
+    why: str
+
+
+Reconcile = Callable[[Key], Awaitable[Done | Again]]
+
+
+class Controller:
+    """A queue of keys and the workers that reconcile them."""
+
+    def __init__(
+        self,
+        name: str,
+        reconcile: Reconcile,
+        *,
+        workers: int = 16,
+        backoff: Backoff = BACKOFF,
+        grace: float = GRACE,
+    ) -> None:
+        self.name = name
+        self._reconcile = reconcile
+        self._workers = workers
+        self._backoff = backoff
+        self._grace = grace
+        self._queue = KeyQueue()
+        self._failures: dict[Key, int] = {}
+        self._idle: collections.deque[asyncio.Future[None]] = collections.deque()
+        self._alarm: asyncio.TimerHandle | None = None
+        self._stopping = False
+        QUEUE_LENGTH.labels(name).set_function(lambda: len(self._queue))
+
+    def wake(self, key: Key, *, low: bool = False) -> None:
+        """Have this key reconciled soon. Cheap, never blocks; waking twice is waking once."""
+        if self._queue.wake(key, _now(), low=low):
+            self._rouse_one()
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        self._stopping = False
+        workers = [
+            asyncio.create_task(self._work(), name=f"{self.name}-{number}") for number in range(self._workers)
+        ]
+        try:
+            # Not gather: it would hand a cancellation on to the workers at once.
+            finished, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_COMPLETED)
+            for worker in finished:
+                worker.result()
+        except asyncio.CancelledError:
+            self._stopping = True
+            self._rouse_all()
+            await asyncio.wait(workers, timeout=self._grace)
+            raise
+        finally:
+            await _end(workers)
+            self._cancel_alarm()
+
+    async def _work(self) -> None:
+        while not self._stopping:
+            key = self._take()
+            if key is None:
+                await self._until_roused()
+            else:
+                await self._run_one(key)
+
+    def _take(self) -> Key | None:
+        taken = self._queue.pop(_now())
+        if self._queue:
+            # Whoever takes a key calls the next worker, so a burst spreads without anybody counting.
+            self._rouse_one()
+        self._set_alarm()
+        if taken is None:
+            return None
+        key, waited = taken
+        QUEUE_WAIT.labels(self.name).observe(max(0.0, waited))
+        return key
+
+    async def _run_one(self, key: Key) -> None:
+        started = _now()
+        try:
+            result = await self._reconcile(key)
+        except asyncio.CancelledError as error:
+            if _being_cancelled():
+                # Not finished is not lost: if this controller runs again, so does the key.
+                self._queue.wake(key, _now())
+                self._queue.done(key, _now())
+                raise
+            self._failed(key, error)
+        except Exception as error:  # the edge of a reconcile: whatever it is, it concerns this key alone
+            self._failed(key, error)
+        else:
+            self._succeeded(key, result)
+        RECONCILE_TIME.labels(self.name).observe(_now() - started)
+
+    def _succeeded(self, key: Key, result: Done | Again) -> None:
+        self._failures.pop(key, None)
+        self._queue.done(key, _now())
+        match result:
+            case Done():
+                RECONCILES.labels(self.name, "done").inc()
+            case Again(after, why):
+                RECONCILES.labels(self.name, "again").inc()
+                log.debug("%s %s: again in %.1f s: %s", self.name, key, after, why)
+                # Later by up to a tenth, never earlier: a deadline that is asked about too soon has not passed.
+                self._later(key, max(0.0, after) * random.uniform(1.0, 1.1))  # noqa: S311 - jitter
+
+    def _failed(self, key: Key, error: BaseException) -> None:
+        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        self._queue.done(key, _now())
+        if isinstance(error, Conflict):
+            RECONCILES.labels(self.name, "conflict").inc()
+            log.debug("%s %s: %s", self.name, key, error)
+            delay = 0.0 if failures == 1 else self._backoff.delay(failures)
+        else:
+            RECONCILES.labels(self.name, "error").inc()
+            delay = self._backoff.delay(failures)
+            log.warning(
+                "%s %s: failed %d in a row, again in %.3g s: %s",
+                self.name,
+                key,
+                failures,
+                delay,
+                _story(error, whole=failures == 1),
+            )
+        self._later(key, delay)
+
+    def _later(self, key: Key, delay: float) -> None:
+        self._queue.later(key, _now() + delay)
+        self._set_alarm()
+
+    # Idle workers and the one timer
+
+    async def _until_roused(self) -> None:
+        bell: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._idle.append(bell)
+        try:
+            await bell
+        finally:
+            if bell in self._idle:
+                self._idle.remove(bell)
+
+    def _rouse_one(self) -> None:
+        while self._idle:
+            bell = self._idle.popleft()
+            if not bell.done():
+                bell.set_result(None)
+                return
+
+    def _rouse_all(self) -> None:
+        while self._idle:
+            self._rouse_one()
+
+    def _set_alarm(self) -> None:
+        due = self._queue.next_due()
+        if due is None or (self._alarm is not None and self._alarm.when() <= due):
+            return
+        self._cancel_alarm()
+        self._alarm = asyncio.get_running_loop().call_at(due, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        self._rouse_one()
+
+    def _cancel_alarm(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _being_cancelled() -> bool:
+    """Whether somebody wants this worker to end; a reconcile can also let a cancellation of its own slip out."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+async def _end(workers: list[asyncio.Task[None]]) -> None:
+    left = [worker for worker in workers if not worker.done()]
+    for worker in left:
+        worker.cancel()
+    if left:
+        await asyncio.wait(left)
+
+
+def _story(error: BaseException, *, whole: bool) -> str:
+    """What went wrong, without secrets; the traceback once, and none for what the API said."""
+    if isinstance(error, ApiError) or not whole:
+        return redact(f"{type(error).__name__}: {error}")
+    return redact("".join(traceback.format_exception(error)))

@@ -1,0 +1,139 @@
+"""What can go wrong between us and a Kubernetes API, as one tree.
+
+    KubeError
+    ├── ConfigError            the kubeconfig does not say how to reach a cluster; a person must mend it
+    ├── Unreadable             an object does not have the shape of its kind; a person must mend it, or it is a bug of ours
+    └── ApiError               the API refused, or could not be asked
+        ├── Unauthorized       401: it does not know us
+        ├── Forbidden          403: it knows us and says no
+        ├── NotFound           404
+        ├── Conflict           409: decided on an old version of the object; read again, decide again
+        ├── AlreadyExists      409: the name is taken
+        ├── Gone               410: the version asked for has been forgotten; list again
+        ├── Invalid            422: the object breaks a rule; the message names the field
+        ├── TooManyRequests    429: later, please
+        └── Unavailable        5xx, or nobody answered: weather, try again
+
+An `ApiError` carries the server's own words in `message`; its text adds what was being done.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+
+class KubeError(Exception):
+    """Root of everything this package raises on purpose."""
+
+
+class ConfigError(KubeError):
+    """The kubeconfig cannot be used as it is."""
+
+
+class Unreadable(KubeError):
+    """An answer of the API that does not have the shape it should have."""
+
+
+class ApiError(KubeError):
+    """The API refused, or could not be asked. `code` is 0 where there was no answer."""
+
+    def __init__(self, code: int, reason: str, message: str, *, doing: str = "") -> None:
+        super().__init__(code, reason, message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.doing = doing
+
+    def __str__(self) -> str:
+        status = f" (HTTP {self.code} {self.reason})" if self.code else ""
+        return f"{self.doing}: {self.message}{status}" if self.doing else f"{self.message}{status}"
+
+
+class Unauthorized(ApiError):
+    pass
+
+
+class Forbidden(ApiError):
+    pass
+
+
+class NotFound(ApiError):
+    pass
+
+
+class Conflict(ApiError):
+    pass
+
+
+class AlreadyExists(ApiError):
+    pass
+
+
+class Gone(ApiError):
+    pass
+
+
+class Invalid(ApiError):
+    pass
+
+
+class TooManyRequests(ApiError):
+    """`retry_after` is how many seconds the server asks us to wait; None where it did not say."""
+
+    def __init__(
+        self, code: int, reason: str, message: str, *, doing: str = "", retry_after: float | None = None
+    ) -> None:
+        super().__init__(code, reason, message, doing=doing)
+        self.retry_after = retry_after
+
+
+class Unavailable(ApiError):
+    """`sent` says whether the request may have reached the server, and so may have been carried out."""
+
+    def __init__(self, code: int, reason: str, message: str, *, doing: str = "", sent: bool = True) -> None:
+        super().__init__(code, reason, message, doing=doing)
+        self.sent = sent
+
+
+class Status(msgspec.Struct, rename="camel"):
+    """The body of a refusal."""
+
+    message: str = ""
+    reason: str = ""
+    code: int = 0
+
+
+_BY_CODE: Final[dict[int, type[ApiError]]] = {
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    410: Gone,
+    422: Invalid,
+}
+_EXCERPT: Final = 300
+
+
+def read_status(code: int, body: bytes) -> Status:
+    """The refusal in a body. Proxies answer with pages of their own: of those a line is kept."""
+    try:
+        status = msgspec.json.decode(body, type=Status)
+    except msgspec.DecodeError:
+        text = " ".join(body.decode(errors="replace").split())
+        return Status(message=text[:_EXCERPT] or "the answer has no text", code=code)
+    status.message = status.message or "the answer has no message"
+    return status
+
+
+def error_from(status: Status, *, code: int, doing: str, retry_after: float | None = None) -> ApiError:
+    """The exception for a refusal; `code` is what the HTTP status, or the error event of a watch, said."""
+    reason, message = status.reason or "Unknown", status.message
+    if code == 429:
+        return TooManyRequests(code, reason, message, doing=doing, retry_after=retry_after)
+    if code >= 500:
+        return Unavailable(code, reason, message, doing=doing)
+    if reason == "AlreadyExists":
+        return AlreadyExists(code, reason, message, doing=doing)
+    return _BY_CODE.get(code, ApiError)(code, reason, message, doing=doing)

@@ -1,0 +1,260 @@
+"""Kubernetes Events: what happened to an object, told to whoever looks at it with `kubectl describe`.
+
+Owns their shape and their thrift. `record` never waits, never raises, and never costs more than a queue of bounded length;
+writing is a background task's business. The same thing said again within ten minutes raises the count of the Event that
+said it first. An Event is a courtesy: what the API does not take after a few tries is dropped and counted, and no decision
+may rest on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import re
+import secrets
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import TracebackType
+from typing import Final, Literal, NamedTuple, Self
+
+import msgspec
+
+from ingot.api.meta import Key, Object, ObjectMeta, ObjectReference, Resource, now
+from ingot.kube.backoff import Backoff
+from ingot.kube.client import Client
+from ingot.kube.errors import AlreadyExists, KubeError, NotFound, TooManyRequests, Unavailable
+from ingot.kube.metrics import EVENTS
+
+log = logging.getLogger(__name__)
+
+REPEAT_WINDOW: Final = 600.0
+LONGEST_QUEUE: Final = 1000
+REMEMBERED: Final = 4096
+LONGEST_MESSAGE: Final = 1024
+ATTEMPTS: Final = 6
+DRAIN: Final = 5.0
+BACKOFF: Final = Backoff(first=0.25, limit=8.0)
+
+
+class EventSource(msgspec.Struct, omit_defaults=True):
+    component: str = ""
+    host: str = ""
+
+
+class Event(Object):
+    """A core/v1 Event, as far as we write and read it."""
+
+    involved_object: ObjectReference = msgspec.field(default_factory=ObjectReference)
+    reason: str = ""
+    message: str = ""
+    type: str = ""
+    source: EventSource = msgspec.field(default_factory=EventSource)
+    first_timestamp: datetime | None = None
+    last_timestamp: datetime | None = None
+    count: int = 0
+    related: ObjectReference | None = None
+    reporting_component: str = ""
+    reporting_instance: str = ""
+
+
+EVENT: Final = Resource(group="", version="v1", kind="Event", plural="events", type=Event)
+
+
+class _Identity(NamedTuple):
+    """What makes two records the same Event."""
+
+    uid: str
+    key: Key
+    type: str
+    reason: str
+    message: str
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Something to be written: how often it happened since, when it did first and last."""
+
+    about: ObjectReference
+    related: ObjectReference | None
+    first: datetime
+    last: datetime
+    times: int = 1
+
+
+@dataclass(slots=True)
+class _Written:
+    """An Event that is in the API, and what it says."""
+
+    key: Key
+    count: int
+    at: float
+
+
+@dataclass(slots=True)
+class _Desk:
+    """What waits to be written, in order, and what was written lately, the oldest first."""
+
+    waiting: OrderedDict[_Identity, _Waiting] = field(default_factory=OrderedDict)
+    written: OrderedDict[_Identity, _Written] = field(default_factory=OrderedDict)
+
+
+class EventRecorder:
+    """Records Events under one component's name. Close it, or use it with `async with`, to have the last ones written."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        component: str = "metal3-baremetal-controller",
+        reporting: str = "metal3.io/baremetal-controller",
+    ) -> None:
+        self._client = client
+        self._component = component
+        self._reporting = reporting
+        self._desk = _Desk()
+        self._news = asyncio.Event()
+        self._closing = False
+        self._writer: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def record(
+        self,
+        obj: Object,
+        *,
+        type: Literal["Normal", "Warning"],
+        reason: str,
+        message: str,
+        related: ObjectReference | None = None,
+    ) -> None:
+        """Say that something happened to this object. Call it on the event loop."""
+        message = message if len(message) <= LONGEST_MESSAGE else message[: LONGEST_MESSAGE - 1] + "…"
+        identity = _Identity(obj.metadata.uid, obj.key, type, reason, message)
+        waiting, time = self._desk.waiting, now()
+        if identity in waiting:
+            waiting[identity].times += 1
+            waiting[identity].last = time
+        elif len(waiting) < LONGEST_QUEUE and not self._closing:
+            waiting[identity] = _Waiting(reference_to(obj), related, time, time)
+        else:
+            self._dropped(identity, "too many events wait to be written" if not self._closing else "closed")
+            return
+        self._news.set()
+        if self._writer is None or self._writer.done():
+            self._writer = asyncio.create_task(self._write_all(), name="event-recorder")
+
+    async def close(self) -> None:
+        """Write what waits, for a few seconds at most."""
+        self._closing = True
+        self._news.set()
+        if self._writer is None:
+            return
+        await asyncio.wait([self._writer], timeout=DRAIN)
+        self._writer.cancel()
+        await asyncio.wait([self._writer])
+        for identity in self._desk.waiting:
+            self._dropped(identity, "the recorder was closed before it could be written")
+
+    async def _write_all(self) -> None:
+        while not (self._closing and not self._desk.waiting):
+            if not self._desk.waiting:
+                self._news.clear()
+                await self._news.wait()
+                continue
+            identity, waiting = next(iter(self._desk.waiting.items()))
+            # Taken out before it is written: what happens during the write counts as a repetition after it.
+            del self._desk.waiting[identity]
+            await self._write_patiently(identity, waiting)
+
+    async def _write_patiently(self, identity: _Identity, waiting: _Waiting) -> None:
+        name = _name(identity.reason)
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                await self._write(identity, waiting, name)
+                return
+            except (Unavailable, TooManyRequests) as error:
+                if attempt == ATTEMPTS:
+                    self._dropped(identity, str(error))
+                    return
+                await asyncio.sleep(BACKOFF.delay(attempt))
+            except KubeError as error:
+                self._dropped(identity, str(error))
+                return
+            except (
+                Exception
+            ):  # the edge of the task: one event that cannot be written must not end the writing
+                log.exception("event %s for %s", identity.reason, identity.key)
+                self._dropped(identity, "a bug, see above")
+                return
+
+    async def _write(self, identity: _Identity, waiting: _Waiting, name: str) -> None:
+        loop_time = asyncio.get_running_loop().time()
+        known = self._desk.written.get(identity)
+        if known is not None and loop_time - known.at <= REPEAT_WINDOW:
+            count = known.count + waiting.times
+            try:
+                await self._client.patch(EVENT, known.key, {"count": count, "lastTimestamp": waiting.last})
+            except NotFound:
+                # Events live for an hour or less; a new one takes its place.
+                pass
+            else:
+                EVENTS.labels("repeated").inc()
+                self._remember(identity, _Written(known.key, count, loop_time))
+                return
+        event = self._event(identity, waiting, name)
+        # The name is random: one that exists is our own earlier try, whose answer was lost.
+        with contextlib.suppress(AlreadyExists):
+            await self._client.create(EVENT, event)
+        EVENTS.labels("created").inc()
+        self._remember(identity, _Written(event.key, waiting.times, loop_time))
+
+    def _event(self, identity: _Identity, waiting: _Waiting, name: str) -> Event:
+        return Event(
+            # Events about cluster-wide objects live in the namespace default.
+            metadata=ObjectMeta(namespace=identity.key.namespace or "default", name=name),
+            involved_object=waiting.about,
+            reason=identity.reason,
+            message=identity.message,
+            type=identity.type,
+            source=EventSource(component=self._component),
+            first_timestamp=waiting.first,
+            last_timestamp=waiting.last,
+            count=waiting.times,
+            related=waiting.related,
+            reporting_component=self._reporting,
+        )
+
+    def _remember(self, identity: _Identity, written: _Written) -> None:
+        self._desk.written[identity] = written
+        self._desk.written.move_to_end(identity)
+        if len(self._desk.written) > REMEMBERED:
+            self._desk.written.popitem(last=False)
+
+    def _dropped(self, identity: _Identity, why: str) -> None:
+        EVENTS.labels("dropped").inc()
+        log.warning("event %s for %s is not recorded: %s", identity.reason, identity.key, why)
+
+
+def reference_to(obj: Object) -> ObjectReference:
+    return ObjectReference(
+        api_version=obj.api_version,
+        kind=obj.kind,
+        name=obj.metadata.name,
+        namespace=obj.metadata.namespace,
+        uid=obj.metadata.uid,
+        resource_version=obj.metadata.resource_version,
+    )
+
+
+def _name(reason: str) -> str:
+    """A name of our own making, so that a repeated create is noticed as such."""
+    stem = re.sub(r"[^a-z0-9]+", "-", reason.lower()).strip("-") or "event"
+    return f"{stem[:63]}-{secrets.token_hex(5)}"

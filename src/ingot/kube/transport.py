@@ -1,0 +1,197 @@
+"""HTTP to one API server: connections, credentials, retries, and errors with words.
+
+Owns the session and the rules of repetition. Repeated is only what is safe: reads; anything the server put off with
+`Retry-After`; anything that never left this machine because no connection came about; and once, after a 401, where the token
+file holds a new token. Redirects are not followed, so that a token goes to the server it is meant for and to no other.
+What the bytes mean is the business of `client` and `watching`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import aiohttp
+import yarl
+
+from ingot.kube.config import Access
+from ingot.kube.errors import ApiError, TooManyRequests, Unauthorized, Unavailable, error_from, read_status
+from ingot.kube.metrics import API_REQUESTS
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS: Final = 5
+LONGEST_RETRY_AFTER: Final = 30.0
+_TIMEOUT: Final = aiohttp.ClientTimeout(total=60, sock_connect=10)
+_STREAM_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=10)
+_HEADERS_DEADLINE: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One request, and the words for it in errors and metrics."""
+
+    method: str
+    path: str
+    doing: str
+    kind: str
+    params: Mapping[str, str] = field(default_factory=dict)
+    accept: str = "application/json"
+    body: bytes | None = None
+    content_type: str = "application/json"
+
+
+class Transport:
+    """A connection pool to one API server. Opened by the first call; `close` ends it."""
+
+    def __init__(self, access: Access, *, user_agent: str) -> None:
+        self._access = access
+        self._user_agent = user_agent
+        self._session: aiohttp.ClientSession | None = None
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def request(self, call: Call) -> bytes:
+        """The body of the answer; an `ApiError` for every answer that is not a success, and for none."""
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                return await self._once(call)
+            except ApiError as error:
+                delay = retry_delay(error, method=call.method, attempt=attempt)
+                if delay is None and not self._may_ask_again(error, attempt):
+                    raise
+                log.debug("%s; attempt %d, again in %.2f s", error, attempt, delay or 0)
+            await asyncio.sleep(delay or 0)
+
+    @asynccontextmanager
+    async def stream(self, call: Call) -> AsyncIterator[aiohttp.StreamReader]:
+        """The answer as it comes in. No retries: whoever reads a stream knows where to go on."""
+        try:
+            async with asyncio.timeout(_HEADERS_DEADLINE):
+                response = await self._open().request(**self._arguments(call), timeout=_STREAM_TIMEOUT)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise self._unavailable(error, call) from error
+        try:
+            await self._check(response, call)
+            yield response.content
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise self._unavailable(error, call) from error
+        finally:
+            response.close()
+
+    async def _once(self, call: Call) -> bytes:
+        try:
+            async with self._open().request(**self._arguments(call), timeout=_TIMEOUT) as response:
+                await self._check(response, call)
+                return await response.read()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise self._unavailable(error, call) from error
+
+    async def _check(self, response: aiohttp.ClientResponse, call: Call) -> None:
+        API_REQUESTS.labels(call.method, call.kind, str(response.status)).inc()
+        for warning in response.headers.getall("Warning", []):
+            log.warning("%s: the API warns: %s", call.doing, warning)
+        if 200 <= response.status < 300:
+            return
+        status = read_status(response.status, await response.read())
+        raise error_from(
+            status,
+            code=response.status,
+            doing=call.doing,
+            retry_after=_seconds(response.headers.get("Retry-After")),
+        )
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            connector = aiohttp.TCPConnector(
+                limit=0, ssl=self._access.tls or True, socket_factory=_watchful_socket
+            )
+            self._session = aiohttp.ClientSession(
+                connector=connector,
+                headers={"User-Agent": self._user_agent, "Accept-Encoding": "identity"},
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+        return self._session
+
+    def _arguments(self, call: Call) -> dict[str, Any]:
+        headers = {"Accept": call.accept}
+        token = self._access.tokens.token()
+        if token:
+            headers["Authorization"] = f"Bearer {token.reveal()}"
+        if call.body is not None:
+            headers["Content-Type"] = call.content_type
+        return {
+            "method": call.method,
+            # The path is made of checked names; encoding it again would only hide a mistake.
+            "url": yarl.URL(self._access.server + call.path, encoded=True).update_query(call.params),
+            "headers": headers,
+            "data": call.body,
+            "allow_redirects": False,
+            "server_hostname": self._access.server_name or None,
+        }
+
+    def _may_ask_again(self, error: ApiError, attempt: int) -> bool:
+        return isinstance(error, Unauthorized) and attempt == 1 and self._access.tokens.refused()
+
+    def _unavailable(self, error: Exception, call: Call) -> Unavailable:
+        API_REQUESTS.labels(call.method, call.kind, "none").inc()
+        connected = not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
+        return Unavailable(0, "Unavailable", self._sentence(error), doing=call.doing, sent=connected)
+
+    def _sentence(self, error: Exception) -> str:
+        server = self._access.server
+        match error:
+            case aiohttp.ClientConnectorCertificateError():
+                return (
+                    f"the certificate of {server} is not to be trusted: {error.certificate_error}. "
+                    "Check that the kubeconfig names this server and its certificate authority."
+                )
+            case aiohttp.ClientConnectorError():
+                return f"no connection to {server}: {error.os_error.strerror or error.os_error}. Is the API running?"
+            case TimeoutError():
+                return f"{server} did not answer in time"
+            case _:
+                return f"the connection to {server} broke: {error or type(error).__name__}"
+
+
+def retry_delay(error: ApiError, *, method: str, attempt: int) -> float | None:
+    """Seconds to wait before the same request is sent again; None: it must not be."""
+    if attempt >= ATTEMPTS:
+        return None
+    match error:
+        case TooManyRequests(retry_after=float(seconds)):
+            return min(seconds, LONGEST_RETRY_AFTER) * random.uniform(1.0, 1.2)  # noqa: S311 - jitter
+        case Unavailable() if method == "GET" or not error.sent:
+            return 0.1 * 2.0 ** (attempt - 1) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
+        case _:
+            return None
+
+
+def _seconds(header: str | None) -> float | None:
+    """Retry-After in seconds. Its date form is for web pages; Kubernetes sends numbers."""
+    return float(header) if header and header.isdecimal() else None
+
+
+def _watchful_socket(address: Any) -> socket.socket:
+    """A socket that notices within half a minute that the other machine is gone.
+
+    A watch is mostly silent, and the system's own keepalive would wait two hours before it looks.
+    """
+    family, kind, protocol, _, _ = address
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, option):
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    return made

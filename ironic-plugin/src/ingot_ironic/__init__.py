@@ -1,0 +1,11 @@
+"""What Ingot loads inside Ironic: push to the operator, and patches that keep Ironic quick.
+
+    driver        the notification driver that Ironic loads; turns its events into "look again"
+    save_hook     notes every saved change of a node, because notifications alone lose some
+    sender        one thread that posts what accumulated to the operator
+    fast_key      Redfish sessions are found by a fast keyed hash, not by 600,000 rounds of PBKDF2
+    bmc_retries   a dead BMC holds a worker for seconds, not minutes
+    selfcheck     applies the patches, once, and knows which of them hold
+
+Nothing here may block or raise into Ironic, and nothing logs or sends a payload: payloads carry user data.
+"""

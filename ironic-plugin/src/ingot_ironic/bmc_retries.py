@@ -1,0 +1,36 @@
+"""Few retries towards a BMC.
+
+sushy tries every request ten times, three seconds apart, and Ironic tells it nothing else: a BMC that refuses connections
+holds a worker for half a minute at each call, and power sync has eight workers for all hosts. Three tries, two seconds apart,
+still pass over a BMC that stumbles; one that is dead is tried again at the next power sync anyway.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any, Final
+
+FEW: Final = {"server_side_retries": 3, "server_side_retries_delay": 2}
+
+
+def install() -> None:
+    """Change what sushy takes when it is told nothing. Raises, and changes nothing, when it has no such parameters."""
+    import sushy
+
+    hook(sushy.Sushy)
+
+
+def hook(client_class: Any) -> None:
+    original = client_class.__init__
+    known = inspect.signature(original).parameters
+    missing = [name for name in FEW if name not in known]
+    if missing:
+        raise AttributeError(f"{client_class.__name__} has no parameter {' or '.join(missing)}")
+
+    @functools.wraps(original)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        given = inspect.signature(original).bind_partial(self, *args, **kwargs).arguments
+        original(self, *args, **kwargs, **{name: value for name, value in FEW.items() if name not in given})
+
+    client_class.__init__ = __init__

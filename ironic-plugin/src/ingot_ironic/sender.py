@@ -1,0 +1,121 @@
+"""The sender: one thread in each process of Ironic that has something to tell, and posts what accumulated.
+
+`tell` never blocks and never raises: it puts an event into the queue and makes sure that the thread runs. One message is on
+its way at a time; until it is taken the same message is sent again, with growing pauses, while new events accumulate. When
+there is nothing to say an empty message goes out every few seconds, so the operator knows that silence means calm.
+
+Ironic forks its worker after plugins are loaded. Threads and locks do not survive that, so the child starts with a fresh queue,
+a fresh name and a thread of its own: an idle Ironic is heard too.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import secrets
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ingot_ironic.message import Event, encode
+from ingot_ironic.queue import Batch, EventQueue
+from ingot_ironic.receiver import Address, NotTaken, Receiver
+
+LOG: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long to wait, in seconds: between heartbeats, and before trying again."""
+
+    heartbeat: float = 10.0
+    first_pause: float = 0.1
+    longest_pause: float = 5.0
+
+
+USUAL_PACE: Final = Pace()
+
+
+class Sender:
+    """Tells one receiver about events, from one thread of its own."""
+
+    def __init__(
+        self, address: Address, patches: Callable[[], Mapping[str, bool]], pace: Pace = USUAL_PACE
+    ) -> None:
+        self._thread: threading.Thread | None = None
+        self._address = address
+        self._patches = patches
+        self._pace = pace
+        self._begin_afresh()
+        os.register_at_fork(after_in_child=self._after_fork)
+
+    def tell(self, event: Event) -> None:
+        """Have the operator hear of this, soon. Safe to call from any thread."""
+        self._queue.put(event)
+        self.start()
+
+    def start(self) -> None:
+        """Begin to send, when that has not happened yet in this process."""
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="ingot-push", daemon=True)
+                self._thread.start()
+
+    def stop(self, timeout: float = 5.0) -> None:
+        """End the thread; what is not sent by then is not sent."""
+        self._stopping.set()
+        thread = self._thread
+        if thread is not None:
+            thread.join(timeout)
+
+    def _begin_afresh(self) -> None:
+        self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+        self._queue = EventQueue()
+        self._starting = threading.Lock()
+        self._stopping = threading.Event()
+        self._thread = None
+
+    def _after_fork(self) -> None:
+        if self._stopping.is_set():
+            return
+        self._begin_afresh()
+        self.start()
+
+    def _run(self) -> None:
+        receiver, stopping, queue = Receiver(self._address), self._stopping, self._queue
+        seq, batch = 1, Batch((), gap=False)  # the first message says hello
+        while not stopping.is_set():
+            body = encode(
+                sender=self.name, first=seq, gap=batch.gap, patches=self._patches(), events=batch.events
+            )
+            self._deliver(receiver, body, stopping)
+            seq += len(batch.events)
+            batch = queue.take(self._pace.heartbeat)
+        receiver.close()
+
+    def _deliver(self, receiver: Receiver, body: bytes, stopping: threading.Event) -> None:
+        """Send this message until it is taken."""
+        pause, failed = self._pace.first_pause, False
+        while not stopping.is_set():
+            try:
+                receiver.post(body)
+            except NotTaken as error:
+                if not failed:
+                    LOG.warning(
+                        "The operator does not hear of node changes: %s. Trying on; it lists meanwhile.",
+                        error,
+                    )
+                failed = True
+            except Exception:
+                # The thread must outlive whatever a peer or the standard library comes up with.
+                receiver.close()
+                LOG.exception("Pushing node changes to the operator failed in an unforeseen way. Trying on.")
+            else:
+                if failed:
+                    LOG.warning("The operator hears of node changes again.")
+                return
+            stopping.wait(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads retries, guards nothing
+            pause = min(pause * 2, self._pace.longest_pause)

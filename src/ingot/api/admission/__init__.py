@@ -1,0 +1,45 @@
+"""Admission: what an API refuses although its schema allows it.
+
+Pure rules over objects, used in three places: the embedded API in process, the webhook on a cluster, and the controllers before
+they act, because a webhook may be off. `check` is the one entry.
+
+An update that changes neither the spec nor an annotation of ours is never refused: finalizers come off and statuses are written
+even when a rule became stricter after the object was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ingot.api.admission import baremetalhost
+from ingot.api.admission.errors import FieldError, Kind
+
+__all__ = ["FieldError", "Kind", "check"]
+
+Document = Mapping[str, Any]
+_Check = Callable[[Document, Document | None], list[FieldError]]
+
+_CHECKS: Final[dict[tuple[str, str], _Check]] = {("metal3.io", "BareMetalHost"): baremetalhost.check}
+
+
+def check(group: str, kind: str, new: Document, old: Document | None) -> list[FieldError]:
+    """What is wrong with creating `new`, or with making `old` into `new`. Both have passed the schema of their kind."""
+    rules = _CHECKS.get((group, kind))
+    if rules is None or (old is not None and not _concerns_us(new, old)):
+        return []
+    return rules(new, old)
+
+
+def _concerns_us(new: Document, old: Document) -> bool:
+    return new.get("spec") != old.get("spec") or _our_annotations(new) != _our_annotations(old)
+
+
+def _our_annotations(document: Document) -> dict[str, str]:
+    annotations = (document.get("metadata") or {}).get("annotations") or {}
+    return {key: value for key, value in annotations.items() if _is_ours(key)}
+
+
+def _is_ours(annotation: str) -> bool:
+    domain = annotation.partition("/")[0]
+    return domain == "metal3.io" or domain.endswith(".metal3.io")

@@ -1,0 +1,68 @@
+"""Reading JSON that a person wrote by hand into an annotation: what the struct does not know is an error, not ignored.
+
+Elsewhere unknown fields are skipped, because a newer API may send them. In an annotation they are misspellings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, get_args, get_origin
+
+import msgspec
+from msgspec import Meta
+
+
+def problem_with(text: str, type_: type[msgspec.Struct]) -> str | None:
+    """Why `text` is not a `type_`, as the end of a sentence; None if it is one."""
+    try:
+        found = msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        return f"is not JSON: {error}"
+    return problem_with_value(found, type_)
+
+
+def problem_with_value(found: Any, type_: type[msgspec.Struct]) -> str | None:
+    if not isinstance(found, dict):
+        return "is not a JSON object"
+    undecoded = {name: part for name, part in _undecoded_parts(type_).items() if found.get(name) is not None}
+    try:
+        msgspec.convert({key: value for key, value in found.items() if key not in undecoded}, type_)
+    except msgspec.ValidationError as error:
+        return f"has a value of the wrong sort: {error}"
+    if unknown := next(_unknown_fields(found, type_, ""), None):
+        return f"has the field {unknown}, which does not exist"
+    for name, part in undecoded.items():
+        if problem := problem_with_value(found[name], part):
+            return f"has a field {name} that {problem}"
+    return None
+
+
+def _undecoded_parts(type_: type[msgspec.Struct]) -> dict[str, type[msgspec.Struct]]:
+    """Fields that the struct keeps as bytes, and what is in them."""
+    parts = {}
+    for field in msgspec.structs.fields(type_):
+        for note in get_args(field.type)[1:]:
+            if isinstance(note, Meta) and (schema_of := (note.extra or {}).get("schema_of")):
+                parts[field.encode_name] = schema_of
+    return parts
+
+
+def _unknown_fields(value: Any, type_: Any, path: str) -> Iterator[str]:
+    """Paths of fields that the type does not have. The value is known to fit the type otherwise."""
+    if get_origin(type_) is Annotated:
+        type_ = get_args(type_)[0]
+    if isinstance(type_, type) and issubclass(type_, msgspec.Struct):
+        known = {field.encode_name: field.type for field in msgspec.structs.fields(type_)}
+        for name, inner in value.items() if isinstance(value, dict) else ():
+            where = f"{path}.{name}" if path else name
+            if name not in known:
+                yield where
+            else:
+                yield from _unknown_fields(inner, known[name], where)
+    elif get_origin(type_) is list:
+        for index, item in enumerate(value or ()):
+            yield from _unknown_fields(item, get_args(type_)[0], f"{path}[{index}]")
+    elif value is not None:
+        for choice in get_args(type_):
+            if choice is not type(None):
+                yield from _unknown_fields(value, choice, path)

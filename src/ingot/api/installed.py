@@ -1,0 +1,89 @@
+"""What the user wants installed, and whether it is what is installed.
+
+Pure, over spec and status. Two things tell one installation from another: the URL of its image and the name of its custom deploy
+step. A different checksum, format or user data is not a different installation: changing them never costs a running machine.
+
+Rules kept here:
+
+- A host that is provisioned is emptied when what it runs is removed from the spec or replaced by something else.
+- A host that is being provisioned is compared with what was begun, `status.lastAttemptedImage`. So that field is written
+  together with the state `provisioning`, before anything is done; one left from an earlier attempt would look like a change.
+- What is added to an installation without contradicting it (a custom deploy step beside the image that runs) waits until the
+  host is provisioned for another reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot.api.baremetalhost import (
+    BareMetalHost,
+    BareMetalHostSpec,
+    BareMetalHostStatus,
+    CustomDeploy,
+    Image,
+    State,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """What makes an installation the one it is. At least one of the two is set."""
+
+    image_url: str = ""
+    deploy_method: str = ""
+
+    def is_contradicted_by(self, other: Installation | None) -> bool:
+        """Whether wanting `other` means that this one has to go."""
+        if other is None:
+            return True
+        if self.deploy_method:
+            if other.deploy_method != self.deploy_method:
+                return True
+        elif self.image_url and not other.image_url:
+            return True
+        return bool(self.image_url) and other.image_url != self.image_url
+
+
+def wanted(spec: BareMetalHostSpec) -> Installation | None:
+    """What the user asks for; None for nothing."""
+    return _installation(spec.image, spec.custom_deploy)
+
+
+def installed(status: BareMetalHostStatus) -> Installation | None:
+    """What was installed to the end; None for nothing."""
+    return _installation(status.provisioning.image, status.provisioning.custom_deploy)
+
+
+def begun(status: BareMetalHostStatus) -> Installation | None:
+    """What was last begun to be installed; None if that is not known."""
+    return _installation(status.last_attempted_image, status.provisioning.custom_deploy)
+
+
+def needs_provisioning(host: BareMetalHost) -> bool:
+    """Whether something is wanted that is not installed. A host that is to be off waits."""
+    want = wanted(host.spec)
+    if want is None or not host.spec.online:
+        return False
+    have = installed(host.status) or Installation()
+    return (bool(want.image_url) and not have.image_url) or (
+        bool(want.deploy_method) and want.deploy_method != have.deploy_method
+    )
+
+
+def must_deprovision(host: BareMetalHost) -> bool:
+    """Whether what is installed, or being installed, is not wanted any more."""
+    want = wanted(host.spec)
+    if host.state is State.PROVISIONED:
+        have = installed(host.status)
+    elif host.state is State.PROVISIONING:
+        have = begun(host.status)
+    else:
+        return False
+    return want is None if have is None else have.is_contradicted_by(want)
+
+
+def _installation(image: Image | None, custom_deploy: CustomDeploy | None) -> Installation | None:
+    url = image.url if image else ""
+    method = custom_deploy.method if custom_deploy else ""
+    return Installation(image_url=url, deploy_method=method) if url or method else None

@@ -47,6 +47,9 @@ class Busy:
 @dataclass(frozen=True, slots=True)
 class Failed:
     message: str
+    """What went wrong, as a sentence without a full stop."""
+    refused_credentials: bool = False
+    """It is the user name or the password that was refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +148,7 @@ class ConfigDrive:
     user_data: Secret = field(default_factory=lambda: Secret(""))
     network_data: Secret = field(default_factory=lambda: Secret(""))
     """JSON or YAML text, as the user wrote it."""
-    meta_data: Mapping[str, str] = field(default_factory=dict, repr=False)
+    meta_data: Mapping[str, object] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

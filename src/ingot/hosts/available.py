@@ -1,0 +1,47 @@
+"""Available: the host can be used. Its power is managed, and as soon as an image is wanted, provisioning begins."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ingot.api.baremetalhost import ErrorType, EventReason, State
+from ingot.api.installed import needs_provisioning
+from ingot.hosts.host_pass import Pass
+from ingot.hosts.outcome import Advance, Block, Outcome, Stay
+from ingot.hosts.power import manage_power
+from ingot.hosts.secrets import config_drive
+
+MOST_ATTEMPTS: Final = 5
+"""Attempts to provision one image before a person is asked."""
+
+
+async def available(p: Pass) -> Outcome:
+    if p.host.spec.externally_provisioned:
+        p.change_provisioning(root_device_hints=None)
+        return Advance(State.EXTERNALLY_PROVISIONED)
+    if p.host.spec.image != p.status.last_attempted_image:
+        p.change(provisioning_fail_count=0)
+    if needs_provisioning(p.current):
+        return await _begin(p)
+    return await manage_power(p) or Stay("waiting for an image to be set")
+
+
+async def _begin(p: Pass) -> Outcome:
+    """Everything that can be found wrong before the machine is touched is found here."""
+    if p.status.provisioning_fail_count >= MOST_ATTEMPTS:
+        return Block(
+            ErrorType.PROVISIONING,
+            f"gave up after {MOST_ATTEMPTS} failed attempts to provision this image. Change spec.image to try again. "
+            f"{p.status.error_message}".strip(),
+        )
+    if p.host.spec.custom_deploy is not None:
+        return Block(
+            ErrorType.PROVISIONING,
+            "spec.customDeploy is set, and this version of Ingot installs images only. Set spec.image alone.",
+        )
+    drive = await config_drive(p)
+    if isinstance(drive, Block):
+        return drive
+    p.change(last_attempted_image=p.host.spec.image)
+    p.tell(EventReason.PROVISIONING_STARTED, "Image provisioning started")
+    return Advance(State.PROVISIONING)

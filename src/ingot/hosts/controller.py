@@ -1,0 +1,73 @@
+"""What wakes a host: its own changes, its Secrets, its back end.
+
+A change of nothing but the status wakes nobody: the status is written by us. Hosts of the first list, and all of them after a
+gap in the back end's news, go behind hosts that changed just now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
+from ingot.api.core import SECRETS
+from ingot.api.meta import PartialObjectMetadata, now
+from ingot.hosts.host_pass import Tools
+from ingot.hosts.reconciler import HostReconciler
+from ingot.hosts.secrets import secret_keys
+from ingot.kube import Change, Client, Controller, EventRecorder, Informer
+from ingot.provisioner import EVERYTHING, Provisioner
+
+BY_SECRET = "secret"  # noqa: S105 - the name of an index
+
+
+def _secrets_of(host: BareMetalHost) -> Iterable[str]:
+    return [str(key) for key in secret_keys(host)]
+
+
+class HostController:
+    """The hosts of one API and one back end: informers, queue and reconciler, ready to be run."""
+
+    def __init__(
+        self,
+        client: Client,
+        backend: Provisioner,
+        recorder: EventRecorder,
+        *,
+        namespace: str = "",
+        workers: int = 32,
+    ) -> None:
+        self.hosts = Informer(client, BARE_METAL_HOSTS, namespace=namespace, indexes={BY_SECRET: _secrets_of})
+        self.secrets = Informer(client, SECRETS, namespace=namespace, metadata_only=True)
+        self._backend = backend
+        tools = Tools(client, self.hosts, self.secrets, backend, recorder, now)
+        self.controller = Controller("hosts", HostReconciler(tools), workers=workers)
+        self.hosts.subscribe(self._host_changed)
+        self.secrets.subscribe(self._secret_changed)
+
+    async def follow_backend(self) -> None:
+        """Wake the hosts that the back end has news of, until cancelled."""
+        async for change in self._backend.changes():
+            if change is EVERYTHING:
+                for host in self.hosts.items():
+                    self.controller.wake(host.key, low=True)
+            else:
+                self.controller.wake(change)
+
+    def _host_changed(self, change: Change[BareMetalHost]) -> None:
+        old, new = change.old, change.new
+        if old is None or new is None or _concerns_us(old, new):
+            self.controller.wake(change.key, low=change.initial)
+
+    def _secret_changed(self, change: Change[PartialObjectMetadata]) -> None:
+        for host in self.hosts.by_index(BY_SECRET, str(change.key)):
+            self.controller.wake(host.key, low=change.initial)
+
+
+def _concerns_us(old: BareMetalHost, new: BareMetalHost) -> bool:
+    before, after = old.metadata, new.metadata
+    return (
+        before.generation != after.generation
+        or before.annotations != after.annotations
+        or before.finalizers != after.finalizers
+        or before.deletion_timestamp != after.deletion_timestamp
+    )

@@ -1,0 +1,66 @@
+"""The guard: the one place that says whether something that can destroy may be done to a host.
+
+Pure. It takes the host as it is in the API now and what the back end sees at the machine now, and refuses when the two
+together do not say that somebody asked for it. A state machine may have a bug, a cache may be old, two operators may run by
+mistake: none of that may cost a user a running machine.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ingot.api.baremetalhost import BareMetalHost, State
+from ingot.api.installed import must_deprovision, wanted
+from ingot.provisioner import Act, Refusal, Sight
+
+RUNS_A_SYSTEM: Final = frozenset({State.PROVISIONED, State.EXTERNALLY_PROVISIONED})
+CLEANS: Final = frozenset({State.PREPARING, State.PROVISIONING, State.DEPROVISIONING})
+LEAVES: Final = frozenset({State.DEPROVISIONING, State.POWERING_OFF_BEFORE_DELETE, State.DELETING})
+REBOOTS_THE_RAMDISK: Final = frozenset({State.INSPECTING, State.PREPARING, State.PROVISIONING})
+
+
+def refusal(host: BareMetalHost | None, *, uid: str, act: Act, sight: Sight) -> Refusal | None:
+    """Why `act` must not be done to the host now; None when somebody asked for it."""
+    if host is None or host.metadata.uid != uid:
+        return Refusal(f"not doing {act.value}: the BareMetalHost it was decided for does not exist any more")
+    why = _objection(host, act, sight)
+    if why is None:
+        return None
+    return Refusal(f"not doing {act.value} to {host.key}: {why} (the back end says {sight.state!r})")
+
+
+def _objection(host: BareMetalHost, act: Act, sight: Sight) -> str | None:
+    deleting = host.metadata.deletion_timestamp is not None
+    state = host.state
+    if state in RUNS_A_SYSTEM and not (deleting or must_deprovision(host)):
+        return _objection_while_it_runs(host, act)
+    match act:
+        case Act.CLEAN if state not in CLEANS:
+            return f"cleaning belongs to provisioning and deprovisioning, and the host is {state or 'new'}"
+        case Act.CLEAN if sight.holds_instance and not _leaving(host, deleting=deleting):
+            return "an operating system is installed on the machine and nobody asked to remove it"
+        case Act.DEPLOY if state is not State.PROVISIONING or deleting or wanted(host.spec) is None:
+            return f"no image is wanted on it now (state {state or 'new'})"
+        case Act.DEPLOY if sight.holds_instance:
+            return "an operating system is installed on the machine already"
+        case Act.UNDEPLOY if not _leaving(host, deleting=deleting) and state is not State.PROVISIONING:
+            return "nobody asked to remove what is installed"
+        case Act.POWER_OFF if (
+            host.spec.online
+            and not (_leaving(host, deleting=deleting))
+            and (state not in REBOOTS_THE_RAMDISK)
+        ):
+            return "it is to be online"
+        case Act.DELETE if not deleting:
+            return "the BareMetalHost is not being deleted"
+    return None
+
+
+def _objection_while_it_runs(host: BareMetalHost, act: Act) -> str | None:
+    if act is Act.POWER_OFF and not host.spec.online:
+        return None
+    return f"the host is {host.state} and nobody asked for it"
+
+
+def _leaving(host: BareMetalHost, *, deleting: bool) -> bool:
+    return deleting or host.state in LEAVES or must_deprovision(host)

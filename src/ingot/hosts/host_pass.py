@@ -1,0 +1,174 @@
+"""One pass over one host: what was read, what has been decided, and the one write at its end.
+
+A `Pass` carries the host as it was read and a status that the handlers change. `save` writes the difference, if there is any,
+guarded by the version that was read, and then tells the Events that belong to it; so an Event is never told of something that
+was not written. Handlers never call the API for the status themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from msgspec.structs import replace
+
+from ingot.api.baremetalhost import (
+    BARE_METAL_HOSTS,
+    BareMetalHost,
+    BareMetalHostStatus,
+    ErrorType,
+    EventReason,
+    OperationalStatus,
+    State,
+)
+from ingot.api.meta import Key, PartialObjectMetadata
+from ingot.hosts import guard
+from ingot.hosts.conditions import conditions, with_conditions
+from ingot.hosts.patches import status_difference
+from ingot.kube import Client, EventRecorder, Informer, NotFound
+from ingot.provisioner import Act, HostRef, Provisioner, Refusal, Sight, Vitals
+
+EventType = Literal["Normal", "Warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What a pass works with."""
+
+    client: Client
+    hosts: Informer[BareMetalHost]
+    secrets: Informer[PartialObjectMetadata]
+    backend: Provisioner
+    recorder: EventRecorder
+    now: Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    reason: EventReason
+    message: str
+    type: EventType
+
+
+class Pass:
+    """The host of this pass and all that is known and decided about it."""
+
+    def __init__(self, host: BareMetalHost, tools: Tools) -> None:
+        self.host = host
+        self.tools = tools
+        self.status: BareMetalHostStatus = host.status
+        self.vitals: Vitals | None = None
+        self._told: list[_Told] = []
+
+    @property
+    def key(self) -> Key:
+        return self.host.key
+
+    @property
+    def state(self) -> State:
+        return self.current.state
+
+    @property
+    def current(self) -> BareMetalHost:
+        """The host with the status as decided so far."""
+        return replace(self.host, status=self.status)
+
+    @property
+    def deleting(self) -> bool:
+        return self.host.metadata.deletion_timestamp is not None
+
+    @property
+    def ref(self) -> HostRef:
+        return HostRef(self.key, self.host.metadata.uid, self.status.provisioning.id)
+
+    def failed_with(self, *kinds: ErrorType) -> bool:
+        """Whether the last attempt failed in one of these ways; it has been told, and the next attempt is due."""
+        return self.status.error_type in kinds
+
+    def change(self, **fields: Any) -> None:
+        self.status = replace(self.status, **fields)
+
+    def change_provisioning(self, **fields: Any) -> None:
+        self.change(provisioning=replace(self.status.provisioning, **fields))
+
+    def completed(self) -> None:
+        """Something was brought to its end: what failed before it does not count any more."""
+        self.change(error_count=0)
+
+    def clear_error(self) -> None:
+        self.change(error_type=ErrorType.NONE, error_message="", operational_status=OperationalStatus.OK)
+
+    def tell(self, reason: EventReason, message: str, type: EventType = "Normal") -> None:
+        """Remember an Event, to be sent once what it speaks of has been written."""
+        self._told.append(_Told(reason, message, type))
+
+    async def save(self, why: str) -> None:
+        """Write what changed, if anything did."""
+        at = self.tools.now()
+        made = conditions(
+            self.status,
+            self.state,
+            why=why,
+            vitals=self.vitals,
+            generation=self.host.metadata.generation,
+            at=at,
+        )
+        self.status = with_conditions(self.status, made)
+        if status_difference(self.host.status, self.status):
+            self.change(last_updated=at)
+            patch = {"status": status_difference(self.host.status, self.status)}
+            self.wrote(
+                await self.tools.client.patch(
+                    BARE_METAL_HOSTS,
+                    self.key,
+                    patch,
+                    subresource="status",
+                    resource_version=self.host.metadata.resource_version,
+                )
+            )
+        for told in self._told:
+            self.tools.recorder.record(
+                self.host,
+                type=told.type,
+                reason=str(told.reason),
+                message=told.message,
+                related=self.host.spec.consumer_ref,
+            )
+        self._told.clear()
+
+    async def patch_host(self, patch: dict[str, Any]) -> None:
+        """Change the host's metadata or spec. The status decided so far is kept for the end of the pass."""
+        written = await self.tools.client.patch(
+            BARE_METAL_HOSTS, self.key, patch, resource_version=self.host.metadata.resource_version
+        )
+        decided = self.status
+        self.wrote(written)
+        self.status = decided
+
+    def wrote(self, host: BareMetalHost) -> None:
+        """Our own write was answered: that answer is newer than anything the watch has brought."""
+        host = host.compact()
+        self.tools.hosts.observe(host)
+        self.host = host
+
+    def overtaken(self) -> bool:
+        """Whether somebody changed the host while this pass was under way."""
+        latest = self.tools.hosts.get(self.key)
+        if latest is None:
+            return True
+        seen, new = self.host.metadata, latest.metadata
+        return (
+            new.generation != seen.generation
+            or new.annotations != seen.annotations
+            or new.deletion_timestamp != seen.deletion_timestamp
+        )
+
+    async def permit(self, act: Act, sight: Sight) -> Refusal | None:
+        """Asked by the back end right before it does what cannot be undone: reads the host afresh and decides."""
+        try:
+            fresh = await self.tools.client.get(BARE_METAL_HOSTS, self.key)
+        except NotFound:
+            fresh = None
+        return guard.refusal(fresh, uid=self.host.metadata.uid, act=act, sight=sight)

@@ -1,0 +1,41 @@
+"""Merge patches: the smallest change that turns one JSON document into another.
+
+Pure. Writing only what changed keeps the writes of others, and a patch that is empty is not sent at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from ingot.api.baremetalhost import BareMetalHostStatus
+from ingot.api.wire import wire
+
+
+def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """The merge patch (RFC 7386) from `old` to `new`. Lists are replaced whole, as that RFC has it."""
+    patch: dict[str, Any] = {key: None for key in old if key not in new}
+    for key, value in new.items():
+        before = old.get(key)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            if nested := difference(before, value):
+                patch[key] = nested
+        elif key not in old or before != value:
+            patch[key] = value
+    return patch
+
+
+def status_difference(old: BareMetalHostStatus, new: BareMetalHostStatus) -> dict[str, Any]:
+    """The merge patch between two statuses. The inventory is compared as bytes: it is large and hardly ever changes."""
+    if _same_bytes(old.hardware, new.hardware):
+        old, new = replace(old, hardware=msgspec.UNSET), replace(new, hardware=msgspec.UNSET)
+    return difference(wire(old), wire(new))
+
+
+def _same_bytes(old: msgspec.Raw | msgspec.UnsetType, new: msgspec.Raw | msgspec.UnsetType) -> bool:
+    if isinstance(old, msgspec.UnsetType) or isinstance(new, msgspec.UnsetType):
+        return old is new
+    return bytes(old) == bytes(new)

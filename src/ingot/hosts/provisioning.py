@@ -1,0 +1,43 @@
+"""Provisioning: put the image on the disk and start it.
+
+The image was noted in the status before the first order went out (`available`), so that after a crash we know what may be on
+the disk. A failed attempt is undone by deprovisioning before the next one begins.
+"""
+
+from __future__ import annotations
+
+from ingot.api.baremetalhost import ErrorType, EventReason, State
+from ingot.api.installed import must_deprovision
+from ingot.hosts.host_pass import Pass
+from ingot.hosts.outcome import Advance, Block, Fail, Outcome, Wait
+from ingot.hosts.secrets import config_drive
+from ingot.provisioner import Busy, Deployment, Failed, NotRegistered, Ready
+
+
+async def provisioning(p: Pass) -> Outcome:
+    if p.failed_with(ErrorType.PROVISIONING):
+        p.change(provisioning_fail_count=p.status.provisioning_fail_count + 1)
+        return Advance(State.DEPROVISIONING)
+    image, attempted = p.host.spec.image, p.status.last_attempted_image
+    if image is None or attempted is None or must_deprovision(p.current):
+        return Advance(State.DEPROVISIONING)
+    drive = await config_drive(p)
+    if isinstance(drive, Block):
+        return drive
+    order = Deployment(
+        image=image,
+        config_drive=drive,
+        root_device=p.status.provisioning.root_device_hints,
+        boot_mode=p.host.spec.boot_mode or "UEFI",
+    )
+    match await p.tools.backend.provision(p.ref, order, permit=p.permit, again=False):
+        case Busy(why) | NotRegistered(why):
+            return Wait(why)
+        case Failed(message):
+            return Fail(ErrorType.PROVISIONING, message)
+        case Ready():
+            p.change_provisioning(image=attempted, boot_mode=order.boot_mode)
+            p.change(provisioning_fail_count=0)
+            p.completed()
+            p.tell(EventReason.PROVISIONING_COMPLETE, f"Image provisioning completed for {attempted.url}")
+            return Advance(State.PROVISIONED)

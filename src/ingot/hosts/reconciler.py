@@ -1,0 +1,190 @@
+"""A host's pass from its first state to the one where it has to wait.
+
+Owns the order of things in a pass: deletion first, then registration, then the state's handler, on through every state that
+needs no waiting, and one write at the end. What an outcome means for the status, and when the host is looked at again, is
+decided here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+
+from ingot.api.baremetalhost import (
+    FINALIZER,
+    Annotation,
+    BareMetalHost,
+    ErrorType,
+    EventReason,
+    OperationalStatus,
+    State,
+)
+from ingot.api.meta import Key
+from ingot.hosts.deprovisioning import GIVE_UP_AFTER
+from ingot.hosts.history import ERROR_EVENT, entered
+from ingot.hosts.host_pass import Pass, Tools
+from ingot.hosts.outcome import Advance, Block, Fail, Gone, Outcome, Stay, Wait
+from ingot.hosts.registering import ensure_registered
+from ingot.hosts.retries import Grounds, Retries
+from ingot.hosts.secrets import secret_keys
+from ingot.hosts.states import HANDLERS, REGISTERED_FIRST, WRITTEN_FIRST, after_deletion
+from ingot.kube import Again, Done
+from ingot.provisioner import BackendUnavailable
+from ingot.trust import redact
+
+log = logging.getLogger(__name__)
+
+BACKEND_AWAY: Final = 5.0
+"""Seconds until a host is looked at again when the back end did not answer. Its return is also told by `changes()`."""
+MOST_STATES: Final = 2 * len(HANDLERS)
+"""States one pass can go through; more would mean that two handlers send the host back and forth."""
+
+STARTED: Final = {
+    State.INSPECTING: (EventReason.INSPECTION_STARTED, "Hardware inspection started"),
+    State.DEPROVISIONING: (EventReason.DEPROVISIONING_STARTED, "Image deprovisioning started"),
+}
+
+
+class HostReconciler:
+    """Reconciles one host at a time per key; see `controller` for what wakes it."""
+
+    def __init__(self, tools: Tools, retries: Retries | None = None) -> None:
+        self._tools = tools
+        self._retries = retries or Retries(lambda: asyncio.get_running_loop().time())
+
+    async def __call__(self, key: Key) -> Done | Again:
+        host = self._tools.hosts.get(key)
+        if host is None:
+            self._retries.forget(key)
+            return Done()
+        if Annotation.PAUSED in host.metadata.annotations or self._not_ours(host):
+            return Done()
+        p = Pass(host, self._tools)
+        if p.status.error_type and (left := self._retries.remaining(key, grounds=self._grounds(p))):
+            return Again(left, p.status.error_message)
+        return await self._pass(p)
+
+    @staticmethod
+    def _not_ours(host: BareMetalHost) -> bool:
+        """A host that is being deleted and no longer has our finalizer is somebody else's business."""
+        return host.metadata.deletion_timestamp is not None and FINALIZER not in host.metadata.finalizers
+
+    async def _pass(self, p: Pass) -> Done | Again:
+        try:
+            await self._claim(p)
+            outcome = await self._run(p)
+        except BackendUnavailable as error:
+            why = redact(str(error))
+            log.info("%s: the back end is away: %s", p.key, why)
+            await p.save(_last_message(p))
+            return Again(BACKEND_AWAY, why)
+        return await self._conclude(p, outcome)
+
+    async def _claim(self, p: Pass) -> None:
+        finalizers = p.host.metadata.finalizers
+        if FINALIZER not in finalizers and not p.deleting:
+            await p.patch_host({"metadata": {"finalizers": [*finalizers, FINALIZER]}})
+
+    async def _run(self, p: Pass) -> Outcome:
+        """Through the states until one of them has to wait."""
+        for _ in range(MOST_STATES):
+            outcome = await self._one_state(p)
+            if not isinstance(outcome, Advance):
+                return outcome
+            self._enter(p, outcome.state)
+            if p.overtaken():
+                # Somebody changed the host meanwhile; the write below is refused, and it is decided again.
+                return Stay(_last_message(p))
+            if outcome.state in WRITTEN_FIRST:
+                await p.save(f"{outcome.state} starts")
+        raise RuntimeError(
+            f"{p.key} went through {MOST_STATES} states in one pass, last {p.state}: two of them disagree"
+        )
+
+    async def _one_state(self, p: Pass) -> Outcome:
+        state = p.state
+        if p.deleting and (goal := after_deletion(state)) is not None:
+            return Advance(goal)
+        if state in REGISTERED_FIRST:
+            not_yet = await ensure_registered(p)
+            match not_yet:
+                case None:
+                    pass
+                case Block() if p.deleting:
+                    # Without credentials the back end is left with those it has: the host can still be let go.
+                    pass
+                case Fail() if p.deleting and p.status.error_count > GIVE_UP_AFTER:
+                    return Advance(State.DELETING)
+                case _:
+                    return not_yet
+        return await HANDLERS[state](p)
+
+    def _enter(self, p: Pass, state: State) -> None:
+        left = p.state
+        log.info("%s: %s → %s", p.key, left or "new", state)
+        p.status = entered(p.status, left=left, state=state, at=self._tools.now())
+        if p.status.error_type:
+            p.clear_error()
+        if state in STARTED:
+            p.tell(*STARTED[state])
+
+    async def _conclude(self, p: Pass, outcome: Outcome) -> Done | Again:
+        match outcome:
+            case Gone():
+                self._retries.forget(p.key)
+                return Done()
+            case Fail(kind, message):
+                self._note_error(p, kind, redact(message), counted=True)
+                await p.save(p.status.error_message)
+                left = self._retries.failed(p.key, failures=p.status.error_count, grounds=self._grounds(p))
+                return Again(left, message)
+            case Block(kind, message):
+                news = p.status.error_message != message
+                self._note_error(p, kind, redact(message), counted=news)
+                await p.save(p.status.error_message)
+                return Done()
+            case Wait(why, look_again):
+                self._well(p)
+                await p.save(why)
+                return Again(look_again, why)
+            case Stay(why):
+                self._well(p)
+                await p.save(why)
+                return Done()
+            case Advance(state):
+                raise RuntimeError(f"{p.key}: a pass ended on the way to {state}")
+
+    def _well(self, p: Pass) -> None:
+        self._retries.forget(p.key)
+        if p.status.error_type:
+            p.clear_error()
+        elif p.status.operational_status is OperationalStatus.NONE:
+            p.change(operational_status=OperationalStatus.OK)
+
+    @staticmethod
+    def _note_error(p: Pass, kind: ErrorType, message: str, *, counted: bool) -> None:
+        p.change(
+            error_type=kind,
+            error_message=message,
+            operational_status=OperationalStatus.ERROR,
+            error_count=p.status.error_count + counted,
+        )
+        if counted:
+            p.tell(ERROR_EVENT[kind], message, "Warning")
+
+    def _grounds(self, p: Pass) -> Grounds:
+        """What the next attempt depends on; see `retries`."""
+        versions = []
+        for key in secret_keys(p.host):
+            found = self._tools.secrets.get(key)
+            versions.append(f"{key}@{found.metadata.resource_version if found is not None else 'absent'}")
+        return (str(p.host.metadata.generation), str(p.deleting), *versions)
+
+
+def _last_message(p: Pass) -> str:
+    """What the status says already, for a pass that found out nothing new."""
+    for condition in p.status.conditions:
+        if condition.type == "Progressing":
+            return condition.message
+    return ""

@@ -1,0 +1,109 @@
+"""Registering: make the host known to the back end and prove that its credentials work.
+
+Owns the way from "we have an address" to "we can manage it". `ensure_registered` runs in every pass, in every state that needs
+the back end: when nothing changed it costs next to nothing, and when the back end has lost its memory it is how every host
+comes back. A wrong password is an error on the host that waits for a person and for time; it is never a retry storm.
+Leaves hardware to `inspecting` and power to `power`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ingot.api.baremetalhost import (
+    Annotation,
+    BareMetalHost,
+    ErrorType,
+    EventReason,
+    OperationalStatus,
+    State,
+)
+from ingot.api.inspection import inspection_is_disabled, inspection_mode
+from ingot.api.meta import Malformed
+from ingot.hosts.host_pass import Pass
+from ingot.hosts.outcome import Advance, Block, Fail, Outcome, Stay, Wait
+from ingot.hosts.profiles import profile_name
+from ingot.hosts.secrets import bmc_credentials
+from ingot.provisioner import Access, Busy, Credentials, Failed, Ready
+
+HOLDS_A_SYSTEM: Final = frozenset({State.PROVISIONED, State.EXTERNALLY_PROVISIONED, State.DEPROVISIONING})
+
+
+async def new(p: Pass) -> Outcome:
+    """A host nobody has looked at yet, or one that had no BMC until now."""
+    bmc = p.host.spec.bmc
+    if bmc.address or bmc.credentials_name:
+        p.change(operational_status=OperationalStatus.OK)
+        return Advance(State.REGISTERING)
+    if p.state is State.NONE:
+        p.tell(EventReason.DISCOVERED, "Discovered host with no BMC details")
+        p.change(operational_status=OperationalStatus.DISCOVERED)
+        return Advance(State.UNMANAGED)
+    return Stay("spec.bmc is empty: without the address of its BMC the host is only a note")
+
+
+async def registering(p: Pass) -> Outcome:
+    """The first registration; the pass comes here once `ensure_registered` has succeeded."""
+    p.completed()
+    p.tell(EventReason.REGISTERED, "Registered new host")
+    if p.host.spec.externally_provisioned:
+        return Advance(State.EXTERNALLY_PROVISIONED)
+    return Advance(State.PREPARING if inspection_is_disabled(p.host) else State.INSPECTING)
+
+
+async def ensure_registered(p: Pass) -> Outcome | None:
+    """Make sure that the back end knows the host with its present credentials; None when it does."""
+    found = await bmc_credentials(p)
+    if isinstance(found, Block):
+        return found
+    credentials, version = found
+    try:
+        profile = profile_name(p.host.spec)
+    except Malformed as error:
+        return Block(ErrorType.REGISTRATION, str(error))
+    changed = version != p.status.tried_credentials
+    if changed:
+        # Written before they are tried: after a crash we still know which version may be in the back end.
+        p.change(tried_credentials=version)
+        await p.save("trying the BMC's credentials")
+    match await p.tools.backend.register(
+        p.ref,
+        access(p.current, credentials),
+        credentials_changed=changed,
+        again=p.failed_with(ErrorType.REGISTRATION),
+    ):
+        case Busy(why):
+            return Wait(why)
+        case Failed(message, refused_credentials=refused):
+            if refused:
+                message += f". Correct Secret {p.host.spec.bmc.credentials_name}; the next try starts as soon as it changes"
+            return Fail(ErrorType.REGISTRATION, message + ".")
+        case Ready(registered):
+            p.change_provisioning(id=registered.backend_id)
+    if profile != p.status.hardware_profile:
+        p.change(hardware_profile=profile)
+        p.tell(EventReason.PROFILE_SET, f"Hardware profile set: {profile}")
+    if version != p.status.good_credentials:
+        p.change(good_credentials=version)
+        p.tell(EventReason.BMC_ACCESS_VALIDATED, "Verified access to BMC")
+    return None
+
+
+def access(host: BareMetalHost, credentials: Credentials) -> Access:
+    """What the back end needs to know to manage the host."""
+    spec = host.spec
+    hardware = host.hardware()
+    architecture = spec.architecture or (hardware.cpu.arch if hardware is not None else "")
+    return Access(
+        address=spec.bmc.address,
+        credentials=credentials,
+        verify_certificate=not spec.bmc.disable_certificate_verification,
+        boot_mac=spec.boot_mac_address,
+        boot_mode=spec.boot_mode or "UEFI",
+        architecture=architecture,
+        automated_cleaning=spec.automated_cleaning_mode != "disabled",
+        disable_power_off=spec.disable_power_off,
+        inspection=inspection_mode(host),
+        nic_macs=tuple(dict.fromkeys(nic.mac for nic in hardware.nics if nic.mac)) if hardware else (),
+        installed=host.status.provisioning.image if host.state in HOLDS_A_SYSTEM else None,
+    )

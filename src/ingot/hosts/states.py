@@ -1,0 +1,66 @@
+"""The table of states: who handles which, which of them need the back end, and where a deletion leads.
+
+new ─> registering ─> inspecting ─> preparing ─> available ─> provisioning ─> provisioned
+            │                           ^            │              │              │
+            └─> externally provisioned  └─────────── │ <── deprovisioning <────────┘
+                                                     v
+          any of them, when deleted:  [deprovisioning ─>] powering off before delete ─> deleting ─> gone
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from ingot.api.baremetalhost import State
+from ingot.hosts.available import available
+from ingot.hosts.deleting import deleting, powering_off
+from ingot.hosts.deprovisioning import deprovisioning
+from ingot.hosts.host_pass import Pass
+from ingot.hosts.inspecting import inspecting
+from ingot.hosts.outcome import Outcome
+from ingot.hosts.preparing import preparing
+from ingot.hosts.provisioned import externally_provisioned, provisioned
+from ingot.hosts.provisioning import provisioning
+from ingot.hosts.registering import new, registering
+
+Handler = Callable[[Pass], Awaitable[Outcome]]
+
+HANDLERS: Final[dict[State, Handler]] = {
+    State.NONE: new,
+    State.UNMANAGED: new,
+    State.REGISTERING: registering,
+    State.INSPECTING: inspecting,
+    State.PREPARING: preparing,
+    State.AVAILABLE: available,
+    State.PROVISIONING: provisioning,
+    State.PROVISIONED: provisioned,
+    State.EXTERNALLY_PROVISIONED: externally_provisioned,
+    State.DEPROVISIONING: deprovisioning,
+    State.POWERING_OFF_BEFORE_DELETE: powering_off,
+    State.DELETING: deleting,
+}
+
+REGISTERED_FIRST: Final = frozenset(HANDLERS) - {
+    State.NONE,
+    State.UNMANAGED,
+    State.POWERING_OFF_BEFORE_DELETE,
+    State.DELETING,
+}
+"""States in which the back end must know the host before anything else is done."""
+
+WRITTEN_FIRST: Final = frozenset({State.PROVISIONING, State.DEPROVISIONING, State.DELETING})
+"""States that destroy something: the host's status says so before the back end is told."""
+
+_STRAIGHT_TO_DELETING: Final = frozenset({State.NONE, State.UNMANAGED, State.REGISTERING})
+_DEPROVISIONED_FIRST: Final = frozenset({State.PROVISIONING, State.PROVISIONED})
+_ON_THE_WAY_OUT: Final = frozenset({State.DEPROVISIONING, State.POWERING_OFF_BEFORE_DELETE, State.DELETING})
+
+
+def after_deletion(state: State) -> State | None:
+    """Where a host in this state goes when it is deleted; None where it is on its way already."""
+    if state in _ON_THE_WAY_OUT:
+        return None
+    if state in _STRAIGHT_TO_DELETING:
+        return State.DELETING
+    return State.DEPROVISIONING if state in _DEPROVISIONED_FIRST else State.POWERING_OFF_BEFORE_DELETE

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Final
 
 from ingot.api.baremetalhost import (
-    Annotation,
     BareMetalHost,
     ErrorType,
     EventReason,

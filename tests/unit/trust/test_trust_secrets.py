@@ -1,0 +1,65 @@
+"""Secrets can be used and not seen."""
+
+from pathlib import Path
+
+import bcrypt
+import pytest
+
+from ingot.trust import Secret, htpasswd_line, kept_token, random_token, redact
+
+
+def test_a_secret_does_not_show_in_any_text() -> None:
+    secret = Secret("hunter2")
+    assert "hunter2" not in f"{secret} {secret!r} {[secret]} {{'password': {secret!r}}}"
+    assert secret.reveal() == "hunter2"
+
+
+@pytest.mark.parametrize(
+    ("text", "gone"),
+    [
+        ("GET https://10.0.0.1:9999/v1/commands/?wait=true&agent_token=abcDEF123 refused", "abcDEF123"),
+        ("driver_info: {'redfish_password': 'hunter2', 'x': 1}", "hunter2"),
+        ('{"password": "hunter2"}', "hunter2"),
+        ("could not read https://admin:hunter2@images.example/a.raw", "hunter2"),
+        ("Authorization: Bearer abc.def", "abc.def"),
+        ("Authorization: Basic dXNlcjpwYXNz", "dXNlcjpwYXNz"),
+    ],
+)
+def test_secrets_in_words_of_others_are_taken_out(text: str, gone: str) -> None:
+    assert gone not in redact(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Deploy step deploy.write_image failed: checksum sha256 does not match",
+        "HTTP GET https://10.0.0.1:8000/redfish/v1/Systems/1 returned code 401",
+        "the BMC refused the user name or password (HTTP 401)",
+    ],
+)
+def test_words_without_secrets_stay_as_they_are(text: str) -> None:
+    assert redact(text) == text
+
+
+def test_a_known_secret_is_taken_out_wherever_it_stands() -> None:
+    assert "hunter2" not in redact("tried <hunter2>", Secret("hunter2"))
+
+
+def test_a_token_is_made_once_and_kept_for_its_owner(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "token"
+    token = kept_token(path)
+    assert kept_token(path) == token
+    assert len(token.reveal()) == 40
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_two_random_tokens_differ() -> None:
+    assert random_token() != random_token()
+
+
+def test_a_password_file_line_fits_its_password_and_does_not_show_it() -> None:
+    line = htpasswd_line("ironic", Secret("hunter2"), rounds=4)
+    user, _, hashed = line.partition(":")
+    assert user == "ironic"
+    assert "hunter2" not in line
+    assert bcrypt.checkpw(b"hunter2", hashed.encode())

@@ -1,0 +1,128 @@
+"""`ingot lab`: simulated servers to practise on."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import sys
+from pathlib import Path
+
+import click
+import yaml
+
+from ingot.cli.parts.state import StateFolder, state_option
+from ingot.lab import labfile
+from ingot.lab.errors import LabError
+from ingot.lab.farm import Farm
+from ingot.lab.manifests import manifests as lab_manifests
+from ingot.lab.settings import FarmSettings, Timings
+
+
+@click.group()
+def lab() -> None:
+    """Simulated servers to practise on."""
+
+
+def _address(_: click.Context, __: click.Parameter, value: str) -> tuple[str, int]:
+    host, colon, port = value.rpartition(":")
+    if not colon or not host or not port.isdigit() or int(port) > 65535:
+        raise click.BadParameter(f"{value!r} is not ADDRESS:PORT")
+    return host, int(port)
+
+
+@lab.command()
+@state_option
+@click.option(
+    "--listen",
+    default="127.0.0.1:0",
+    show_default=True,
+    callback=_address,
+    help="The control face: ADDRESS:PORT.",
+)
+@click.option(
+    "--servers",
+    default=3,
+    show_default=True,
+    type=click.IntRange(0, 2000),
+    help="How many servers there are.",
+)
+@click.option("--agent-api", required=True, help="Base URL of Ironic's API, for the ramdisk.")
+@click.option(
+    "--agent-ca",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Who signed that API's certificate. Default: the installation's CA.",
+)
+@click.option(
+    "--boot-seconds",
+    default=Timings().boot,
+    show_default=True,
+    type=click.FloatRange(0),
+    help="Time of a boot.",
+)
+@click.option(
+    "--disk-speed",
+    default=0.0,
+    type=click.FloatRange(0),
+    help="MiB per second of the disks. Default: as fast as it goes.",
+)
+def farm(
+    state: StateFolder,
+    listen: tuple[str, int],
+    servers: int,
+    agent_api: str,
+    agent_ca: Path | None,
+    boot_seconds: float,
+    disk_speed: float,
+) -> None:
+    """Run the simulated servers.
+
+    Addresses, passwords, disks and what runs on the servers are kept in the state folder; starting again goes on where it was.
+    """
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
+    settings = FarmSettings(
+        state=state.path,
+        servers=servers,
+        listen_host=listen[0],
+        listen_port=listen[1],
+        agent_api=agent_api,
+        agent_ca=agent_ca,
+        timings=Timings(boot=boot_seconds, disk_mib_per_second=disk_speed),
+    )
+    try:
+        asyncio.run(_run(settings))
+    except LabError as error:
+        raise click.ClickException(str(error)) from error
+
+
+async def _run(settings: FarmSettings) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with Farm.running(settings) as running:
+        click.echo(f"lab ready: {len(running.lab.servers)} servers at {running.url}")
+        sys.stdout.flush()
+        await stop.wait()
+
+
+@lab.command()
+@state_option
+@click.option("--namespace", default="default", show_default=True, help="The namespace of the objects.")
+@click.option(
+    "--provision", default=0, show_default=True, type=click.IntRange(0), help="How many servers get an image."
+)
+@click.option(
+    "--format", "image_format", default="qcow2", show_default=True, type=click.Choice(["raw", "qcow2"])
+)
+def manifests(state: StateFolder, namespace: str, provision: int, image_format: str) -> None:
+    """Print the servers as Secrets and BareMetalHosts, ready for `kubectl apply -f -`."""
+    try:
+        objects = lab_manifests(
+            labfile.load(state.path), namespace=namespace, provision=provision, image_format=image_format
+        )
+    except LabError as error:
+        raise click.ClickException(str(error)) from error
+    with contextlib.suppress(BrokenPipeError):
+        click.echo(yaml.safe_dump_all(objects, sort_keys=False), nl=False)

@@ -1,0 +1,118 @@
+"""The agent's three calls to Ironic: inspection data, look-up, heartbeat.
+
+One try each; what an answer means for the next try is the agent's to decide. TLS is verified against the CA that came with
+the ramdisk and no other.
+"""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Self
+
+import aiohttp
+import msgspec
+
+_LOOKUP_VERSION: Final = "1.62"
+_HEARTBEAT_VERSION: Final = "1.68"
+AGENT_VERSION: Final = "13.0.0"
+
+
+@dataclass(frozen=True, slots=True)
+class NotTaken:
+    """The call did not succeed: the HTTP status, or 0 when there was no answer."""
+
+    status: int
+    why: str
+
+
+class Config(msgspec.Struct, kw_only=True):
+    """What Ironic tells the agent at look-up."""
+
+    heartbeat_timeout: float = 300.0
+    agent_token: str = ""
+    agent_md5_checksum_enable: bool = False
+
+
+class _Node(msgspec.Struct):
+    uuid: str
+
+
+class Lookup(msgspec.Struct):
+    node: _Node
+    config: Config
+
+
+class IronicApi:
+    def __init__(self, *, api_url: str, inspection_url: str, ca: str) -> None:
+        self.api_url: Final = api_url.rstrip("/")
+        self.inspection_url: Final = inspection_url
+        self.trusted: Final = ssl.create_default_context(cadata=ca) if ca else ssl.create_default_context()
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        timeout = aiohttp.ClientTimeout(total=60, connect=10)
+        # Without a connection kept open: a heartbeat comes too seldom for one, and a restarted Ironic would have closed it.
+        connector = aiohttp.TCPConnector(ssl=self.trusted, force_close=True)
+        self._session = aiohttp.ClientSession(timeout=timeout, connector=connector)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._session is not None
+        await self._session.close()
+
+    async def post_inspection(self, data: dict[str, Any]) -> NotTaken | None:
+        answer = await self._call("POST", self.inspection_url, json=data)
+        return answer if isinstance(answer, NotTaken) else None
+
+    async def lookup(self, macs: list[str]) -> Lookup | NotTaken:
+        answer = await self._call(
+            "GET", f"{self.api_url}/v1/lookup", params={"addresses": ",".join(macs)}, version=_LOOKUP_VERSION
+        )
+        if isinstance(answer, NotTaken):
+            return answer
+        try:
+            return msgspec.json.decode(answer, type=Lookup)
+        except msgspec.DecodeError as error:
+            return NotTaken(200, f"the answer cannot be read: {error}")
+
+    async def heartbeat(
+        self, node: str, *, callback_url: str, token: str, certificate: str
+    ) -> NotTaken | None:
+        body = {
+            "callback_url": callback_url,
+            "agent_version": AGENT_VERSION,
+            "agent_token": token,
+            "agent_verify_ca": certificate,
+        }
+        answer = await self._call(
+            "POST", f"{self.api_url}/v1/heartbeat/{node}", json=body, version=_HEARTBEAT_VERSION
+        )
+        return answer if isinstance(answer, NotTaken) else None
+
+    async def _call(
+        self,
+        method: str,
+        url: str,
+        *,
+        json: dict[str, Any] | None = None,
+        params: dict[str, str] | None = None,
+        version: str | None = None,
+    ) -> bytes | NotTaken:
+        assert self._session is not None
+        headers = {"Accept": "application/json"}
+        if version is not None:
+            headers["X-OpenStack-Ironic-API-Version"] = version
+        try:
+            async with self._session.request(
+                method, url, json=json, params=params, headers=headers
+            ) as answer:
+                body = await answer.read()
+                if answer.status >= 300:
+                    return NotTaken(answer.status, f"HTTP {answer.status}")
+                return body
+        except (aiohttp.ClientError, TimeoutError) as error:
+            return NotTaken(0, str(error) or type(error).__name__)

@@ -1,0 +1,67 @@
+"""The depot: boot media and images over HTTPS, each under a name that nobody can guess.
+
+The URL is the secret, so there is no log-in; there is no listing, and everything else is not found. HEAD, ranges and ETags are
+served as image clients expect them. Names outlive the process: `lab.json` and the files keep them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import ssl
+from pathlib import Path
+from typing import Final
+
+from aiohttp import web
+
+from ingot.lab.errors import LabError
+from ingot.lab.labfile import LabFile
+from ingot.lab.listener import Listener
+from ingot.trust import random_token, write_private
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_TOKEN: Final = re.compile(r"[A-Za-z0-9]{40}")
+
+
+class Depot:
+    def __init__(self, folder: Path, lab: LabFile, context: ssl.SSLContext) -> None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._folder = folder
+        self._lab = lab
+        app = web.Application()
+        app.router.add_get("/{token}/{name}", self._serve)
+        self._listener = Listener(app, host=lab.host, port=lab.depot_port, context=context)
+
+    async def start(self) -> None:
+        await self._listener.start()
+
+    async def stop(self) -> None:
+        await self._listener.stop()
+
+    async def put(self, name: str, content: bytes, *, token: str | None = None) -> tuple[str, str]:
+        """Keep a file; its URL and its sha256. The same token and name replace what was there."""
+        if not _NAME.fullmatch(name):
+            raise LabError(
+                f"{name!r} is no name for a file of the depot: letters, digits, dots, dashes, at most 100"
+            )
+        token = token or random_token().reveal()
+        digest = await asyncio.to_thread(_store, self._folder / token / name, content)
+        return f"https://{self._lab.host}:{self._lab.depot_port}/{token}/{name}", digest
+
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
+        token, name = request.match_info["token"], request.match_info["name"]
+        if not (_TOKEN.fullmatch(token) and _NAME.fullmatch(name)):
+            raise web.HTTPNotFound
+        file = self._folder / token / name
+        if not await asyncio.to_thread(file.is_file):
+            raise web.HTTPNotFound
+        return web.FileResponse(file, chunk_size=1 << 20)
+
+
+def _store(file: Path, content: bytes) -> str:
+    file.parent.mkdir(exist_ok=True, mode=0o700)
+    # An unchanged file keeps its time, and with it its ETag.
+    if not (file.exists() and file.read_bytes() == content):
+        write_private(file, content)
+    return hashlib.sha256(content).hexdigest()

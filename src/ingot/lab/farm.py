@@ -1,0 +1,178 @@
+"""The farm: one process that holds the lab's servers, its depot and its control face.
+
+Owns starting and stopping all of them in order, and the folder `lab/` of the state. One farm a folder: a lock says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import hashlib
+import os
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Final, Self
+
+from ingot.lab import labfile, samples
+from ingot.lab.chassis import Chassis
+from ingot.lab.control import Control
+from ingot.lab.depot import Depot
+from ingot.lab.errors import LabError
+from ingot.lab.labfile import LabFile, SampleImage
+from ingot.lab.machine import Machine
+from ingot.lab.record import Faults
+from ingot.lab.redfish import Bmc
+from ingot.lab.settings import FarmSettings
+from ingot.lab.views import AddedImage
+from ingot.trust import Authority, Certificate, client_context, kept_token
+
+_RENEWAL_CHECK: Final = 24 * 3600.0
+
+
+class Farm:
+    """Use `running`. What is here stays as it is between two runs."""
+
+    def __init__(self, settings: FarmSettings) -> None:
+        self._settings = settings
+        self._folder = settings.state / "lab"
+        self._authority = Authority(settings.state / "ca")
+        self.lab: Final[LabFile] = labfile.grown(
+            settings.state, host=settings.listen_host, servers=settings.servers
+        )
+        self._context = self._issue().server_context()
+        trusted = client_context(self._authority.ca_file)
+        if settings.agent_ca is not None:
+            trusted.load_verify_locations(settings.agent_ca)
+        self._depot = Depot(self._folder / "depot", self.lab, self._context)
+        self._control = Control(
+            self,
+            host=settings.listen_host,
+            port=settings.listen_port,
+            token=kept_token(self._folder / "token"),
+            context=self._context,
+        )
+        self._machines = [
+            Machine(
+                Chassis(plate, self._folder / "servers" / plate.name),
+                timings=settings.timings,
+                trusted=trusted,
+            )
+            for plate in self.lab.servers
+        ]
+        self._bmcs = {machine.chassis.plate.name: Bmc(machine, self._context) for machine in self._machines}
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def running(cls, settings: FarmSettings) -> AsyncIterator[Self]:
+        """A farm that serves until the block ends; its servers are then left as they are."""
+        with _locked(settings.state / "lab"):
+            farm = await asyncio.to_thread(cls, settings)
+            renewal = asyncio.create_task(farm._renew())
+            try:
+                await farm._start()
+                yield farm
+            finally:
+                renewal.cancel()
+                await farm._stop()
+
+    @property
+    def url(self) -> str:
+        return self._control.url
+
+    def chassis(self) -> list[Chassis]:
+        return [machine.chassis for machine in self._machines]
+
+    async def set_faults(self, name: str, faults: Faults) -> None:
+        chassis = self._named(name)
+        chassis.record.faults = faults
+        chassis.note("its faults were changed by the control face")
+        await chassis.save()
+        await self._bmcs[name].faults_changed()
+
+    async def set_password(self, name: str, password: str) -> None:
+        if not password:
+            raise LabError("a BMC's password cannot be empty")
+        self._named(name).plate.password = password
+        await asyncio.to_thread(labfile.save, self._settings.state, self.lab)
+
+    async def add_image(self, name: str, content: bytes) -> AddedImage:
+        url, digest = await self._depot.put(name, content)
+        return AddedImage(url=url, sha256=digest, size=len(content))
+
+    async def _start(self) -> None:
+        await self._stock()
+        await self._depot.start()
+        for machine in self._machines:
+            await self._bmcs[machine.chassis.plate.name].start()
+            await machine.start()
+        await self._control.start()
+        self.lab.control_url = self._control.url
+        await asyncio.to_thread(labfile.save, self._settings.state, self.lab)
+
+    async def _stop(self) -> None:
+        await self._control.stop()
+        for bmc in self._bmcs.values():
+            await bmc.stop()
+        for machine in self._machines:
+            await machine.stop()
+        await self._depot.stop()
+
+    async def _stock(self) -> None:
+        """Put the ramdisk and the sample images in the depot; what is there and right stays."""
+        authorities = [self._authority.ca_file]
+        if self._settings.agent_ca is not None:
+            authorities.append(self._settings.agent_ca)
+        ca = samples.bundle(*authorities)
+        token = self.lab.depot_token
+        iso = samples.ramdisk_iso(agent_api=self._settings.agent_api, ca=ca)
+        self.lab.ramdisk_url, _ = await self._depot.put("ramdisk.iso", iso, token=token)
+        disk = await asyncio.to_thread(samples.sample_disk)
+        disk_sha256 = hashlib.sha256(disk).hexdigest()
+        qcow2 = await asyncio.to_thread(samples.as_qcow2, disk)
+        self.lab.images = []
+        for name, format_name, content in (("sample.raw", "raw", disk), ("sample.qcow2", "qcow2", qcow2)):
+            url, digest = await self._depot.put(name, content, token=token)
+            self.lab.images.append(
+                SampleImage(
+                    name=name,
+                    format=format_name,
+                    url=url,
+                    sha256=digest,
+                    disk_sha256=disk_sha256,
+                    size=len(content),
+                )
+            )
+
+    def _issue(self) -> Certificate:
+        return self._authority.issue(self._folder, "lab", [self._settings.listen_host, "localhost"])
+
+    async def _renew(self) -> None:
+        """Look once a day whether the certificate is due; a context that loads a new one uses it from then on."""
+        while True:
+            await asyncio.sleep(_RENEWAL_CHECK)
+            made = await asyncio.to_thread(self._issue)
+            self._context.load_cert_chain(made.cert_file, made.key_file)
+
+    def _named(self, name: str) -> Chassis:
+        for machine in self._machines:
+            if machine.chassis.plate.name == name:
+                return machine.chassis
+        raise LabError(f"the lab has no server {name!r}")
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with (folder / "lock").open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            raise LabError(
+                f"another farm (process {lock.read().strip() or 'unknown'}) serves {folder}; stop it, or use another --state"
+            ) from None
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        yield

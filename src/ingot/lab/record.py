@@ -1,0 +1,154 @@
+"""What a server must still know after the farm was killed: its record, one file a server.
+
+The record is changed in memory and `Store.save()` returns when the change is on disk, whole; whoever acknowledges something
+saves first. Saves that wait at the same time become one write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from ingot.trust import write_private
+
+LOG_LINES = 200
+POWER_ACTIONS = 500
+
+PowerState = Literal["On", "Off"]
+BootTarget = Literal["None", "Cd", "Hdd"]
+
+
+class Faults(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """How the server misbehaves; the defaults are good behaviour."""
+
+    bmc_down: bool = False
+    """The BMC's port is closed."""
+    refuse_password: bool = False
+    """Every login is refused, also the right one."""
+    fail_power: bool = False
+    """Every reset is answered with an error."""
+    fail_insert_media: bool = False
+    fail_boot_device: bool = False
+    slow_seconds: float = 0.0
+    """Each answer of the BMC takes this much longer."""
+    fail_steps: dict[str, str] = {}
+    """Agent steps that fail, by name, with what the agent says."""
+    silent_agent: bool = False
+    """The ramdisk boots, but its agent never speaks."""
+
+
+class Override(msgspec.Struct, kw_only=True):
+    """The boot source override, as Redfish has it."""
+
+    target: BootTarget = "None"
+    enabled: Literal["Disabled", "Once", "Continuous"] = "Disabled"
+    mode: Literal["UEFI", "Legacy"] = "UEFI"
+
+
+class Command(msgspec.Struct, kw_only=True):
+    """A command that Ironic gave the agent, with its outcome."""
+
+    id: str
+    name: str
+    params: dict[str, Any]
+    status: Literal["RUNNING", "SUCCEEDED", "FAILED"] = "RUNNING"
+    error: dict[str, Any] | None = None
+    result: Any = None
+
+
+class Ramdisk(msgspec.Struct, kw_only=True):
+    """A ramdisk that was booted: what its medium told it, and what its agent has agreed with Ironic since."""
+
+    parameters: dict[str, str]
+    ca: str
+    port: int = 0
+    token: str = ""
+    node_uuid: str = ""
+    inspected: bool = False
+    heartbeat_timeout: float = 300.0
+    md5_allowed: bool = False
+    commands: list[Command] = []
+
+
+class Instance(msgspec.Struct, kw_only=True):
+    """An operating system that was booted from the disk: what it found there and in its config drive."""
+
+    image_sha256: str
+    image_size: int
+    hostname: str = ""
+    user_data: str = ""
+    meta_data: dict[str, Any] = {}
+    network_data: dict[str, Any] | None = None
+
+
+class PowerAction(msgspec.Struct, kw_only=True):
+    at: datetime
+    what: str
+
+
+class LogLine(msgspec.Struct, kw_only=True):
+    at: datetime
+    text: str
+
+
+class Record(msgspec.Struct, kw_only=True):
+    power: PowerState = "Off"
+    override: Override = msgspec.field(default_factory=Override)
+    media: dict[str, str] = {}
+    """URL of the medium in each virtual drive that has one."""
+    booting: BootTarget = "None"
+    """What a boot that has not come to its end yet boots from."""
+    ramdisk: Ramdisk | None = None
+    instance: Instance | None = None
+    image_size: int | None = None
+    """Bytes of the image that was written last; None when the disk is blank."""
+    secure_boot: bool = False
+    deployments: int = 0
+    cleanings: int = 0
+    boots: int = 0
+    power_actions: list[PowerAction] = []
+    log: list[LogLine] = []
+    faults: Faults = msgspec.field(default_factory=Faults)
+
+    @property
+    def booted_into(self) -> Literal["ramdisk", "instance", "nothing"]:
+        if self.ramdisk is not None:
+            return "ramdisk"
+        return "instance" if self.instance is not None else "nothing"
+
+    def note(self, text: str) -> None:
+        self.log.append(LogLine(at=datetime.now(UTC), text=text))
+        del self.log[:-LOG_LINES]
+
+    def note_power(self, what: str) -> None:
+        self.power_actions.append(PowerAction(at=datetime.now(UTC), what=what))
+        del self.power_actions[:-POWER_ACTIONS]
+
+
+class Store:
+    """The record in its file."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self.record = msgspec.json.decode(file.read_bytes(), type=Record) if file.exists() else Record()
+        self._lock = asyncio.Lock()
+        self._asked = 0
+        self._written = 0
+
+    async def save(self) -> None:
+        """Return when what the record says now is on disk. A caller that is cancelled does not take the write with it:
+        two writers at once could leave the older state behind."""
+        self._asked += 1
+        await asyncio.shield(asyncio.ensure_future(self._write(self._asked)))
+
+    async def _write(self, version: int) -> None:
+        async with self._lock:
+            if self._written >= version:
+                return
+            version, content = self._asked, msgspec.json.encode(self.record)
+            await asyncio.to_thread(write_private, self._file, content)
+            self._written = version

@@ -1,0 +1,68 @@
+"""Who may talk to the BMC: HTTP basic authentication, or a session that was opened with the same password.
+
+Sessions live in memory only: like those of a real BMC they are gone after a restart, and a client logs in again.
+A changed password closes them all.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+from typing import Final
+
+from ingot.lab.chassis import Chassis
+from ingot.trust import random_token
+
+_MOST_SESSIONS: Final = 64
+
+
+class Logins:
+    def __init__(self, chassis: Chassis) -> None:
+        self._chassis = chassis
+        self._sessions: dict[str, str] = {}
+        self._opened = 0
+        self._password = chassis.plate.password
+
+    def right(self, username: str, password: str) -> bool:
+        plate = self._chassis.plate
+        same_name = hmac.compare_digest(username.encode(), plate.username.encode())
+        same_password = hmac.compare_digest(password.encode(), plate.password.encode())
+        return same_name and same_password and not self._chassis.record.faults.refuse_password
+
+    def open(self) -> tuple[str, str]:
+        """A new session: its id and its token. The oldest one ends when there are too many."""
+        self._end_sessions_of_another_password()
+        if len(self._sessions) >= _MOST_SESSIONS:
+            del self._sessions[next(iter(self._sessions))]
+        self._opened += 1
+        token = random_token().reveal()
+        self._sessions[str(self._opened)] = token
+        return str(self._opened), token
+
+    def close(self, session: str) -> bool:
+        return self._sessions.pop(session, None) is not None
+
+    def allowed(self, *, token: str | None, authorization: str | None) -> bool:
+        self._end_sessions_of_another_password()
+        if token is not None:
+            given = token.encode()
+            return any(hmac.compare_digest(known.encode(), given) for known in self._sessions.values())
+        credentials = _basic(authorization or "")
+        return credentials is not None and self.right(*credentials)
+
+    def _end_sessions_of_another_password(self) -> None:
+        if self._chassis.record.faults.refuse_password or self._password != self._chassis.plate.password:
+            self._sessions.clear()
+            self._password = self._chassis.plate.password
+
+
+def _basic(header: str) -> tuple[str, str] | None:
+    scheme, _, value = header.partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        username, colon, password = base64.b64decode(value, validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+    return (username, password) if colon else None

@@ -1,0 +1,44 @@
+"""How fast the simulated servers are, and how they are built. The defaults are safe against Ironic's own races."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timings:
+    """Seconds, unless a name says otherwise."""
+
+    boot: float = 2.0
+    """From the moment the powered-on server was first looked at until the ramdisk runs. Ironic looks right before it begins
+    to wait for the agent; an agent that speaks before that is not heard."""
+    boot_unwatched: float = 10.0
+    """How long a boot waits to be looked at before it goes on by itself."""
+    shutdown: float = 1.0
+    """How long an operating system takes to stop when it is asked to."""
+    heartbeat_gap: float = 5.0
+    """Least time between two heartbeats. Ironic drops one that comes while it still works on the answer to the last."""
+    inspection_retry: float = 3.0
+    """Gap between two tries to post inspection data that Ironic did not expect yet."""
+    inspection_tries: int = 5
+    """The real agent tries once; more is a deviation that saves a host from an overloaded Ironic. It never delays the rest."""
+    step: float = 0.2
+    """Least time a clean or deploy step takes."""
+    disk_mib_per_second: float = 0.0
+    """0 is as fast as the machine below."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FarmSettings:
+    """One farm: where it lives, how many servers it has, which Ironic its ramdisk calls."""
+
+    state: Path
+    servers: int = 3
+    listen_host: str = "127.0.0.1"
+    listen_port: int = 0
+    agent_api: str
+    """Base URL of the agent's API, without the version."""
+    agent_ca: Path | None = None
+    """Who signed the agent API's certificate; the installation's CA when not given."""
+    timings: Timings = field(default_factory=Timings)

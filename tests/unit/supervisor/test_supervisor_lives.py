@@ -146,7 +146,7 @@ async def test_a_part_that_refuses_to_stop_is_killed_after_its_grace(tmp_path: P
     assert state(supervisor, "stubborn") is State.STOPPED
 
 
-async def test_a_second_stop_does_not_wait_for_the_grace(tmp_path: Path) -> None:
+async def test_a_stop_can_be_made_short(tmp_path: Path) -> None:
     stubborn = (
         "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
         "print('ready', flush=True); time.sleep(600)"
@@ -156,7 +156,7 @@ async def test_a_second_stop_does_not_wait_for_the_grace(tmp_path: Path) -> None
         await ready(supervisor)
         supervisor.stop()
         await until(lambda: state(supervisor, "stubborn") is State.STOPPING, "it stops")
-        supervisor.stop()
+        supervisor.stop_now()
         await asyncio.wait_for(task, 60)
     assert state(supervisor, "stubborn") is State.STOPPED
 

@@ -56,12 +56,24 @@ class Supervisor:
             parts=[keeper.status for keeper in self._keepers.values()],
         )
 
+    async def ready(self, *names: str) -> None:
+        """Returns once these parts (all, when none is named) have been ready."""
+        for name in names or self._keepers:
+            await self._keepers[name].ready_once.wait()
+
+    @property
+    def stopping(self) -> bool:
+        return self._stopping.is_set()
+
     def stop(self) -> None:
-        """Begin to stop; a second call does not wait for anybody's grace."""
-        if self._stopping.is_set():
-            for keeper in self._keepers.values():
-                keeper.kill()
+        """Begin to stop: every part is asked, and has its grace."""
         self._stopping.set()
+
+    def stop_now(self) -> None:
+        """Stop without waiting for anybody's grace."""
+        self._stopping.set()
+        for keeper in self._keepers.values():
+            keeper.kill()
 
     async def run(self) -> None:
         writing = asyncio.create_task(self._keep_writing())

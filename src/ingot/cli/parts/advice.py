@@ -1,0 +1,55 @@
+"""What a person can do once everything is up: commands that can be copied as they stand."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from ingot.api.meta import Key
+from ingot.cli.parts.state import StateFolder, default_folder
+
+
+def commands(state: StateFolder, hosts: Sequence[Key], *, detached: bool) -> list[str]:
+    """Lines to print when all is up."""
+    kubectl = _kubectl()
+    lines = [
+        "Everything is up. Its API is a Kubernetes API:",
+        f"  export KUBECONFIG={shlex.quote(str(state.kubeconfig))}",
+        f"  {kubectl} get bmh -A -w",
+    ]
+    if hosts:
+        lines += _about(kubectl, hosts[0])
+    if detached:
+        lines += ["It runs in the background:", f"  {_ingot('status', state)}", f"  {_ingot('down', state)}"]
+    else:
+        lines += [f"Ctrl-C stops everything; `{_ingot('up', state)}` goes on where it was."]
+    return lines
+
+
+def _about(kubectl: str, host: Key) -> list[str]:
+    where = f"-n {host.namespace} " if host.namespace != "default" else ""
+    patch = f"  {kubectl} patch {where}bmh {host.name} --type merge -p"
+    tries = {
+        f"  {kubectl} describe {where}bmh {host.name}": "",
+        f'{patch} \'{{"spec":{{"online":false}}}}\'': "power off",
+        f'{patch} \'{{"spec":{{"online":true}}}}\'': "power on",
+        f'{patch} \'{{"spec":{{"image":null}}}}\'': "deprovision: the disk is cleaned",
+    }
+    width = max(len(line) for line in tries)
+    return [f"{line:<{width}}   # {what}" if what else line for line, what in tries.items()]
+
+
+def _kubectl() -> str:
+    """How to call kubectl: by its name, unless only the one that `make setup` built is there."""
+    found = shutil.which("kubectl")
+    if found is None or ".cache/ingot/tools" not in Path(found).as_posix():
+        return "kubectl"
+    return shlex.quote(found)
+
+
+def _ingot(command: str, state: StateFolder) -> str:
+    if state.path == default_folder():
+        return f"ingot {command}"
+    return f"ingot {command} --state {shlex.quote(str(state.path))}"

@@ -1,0 +1,168 @@
+"""The parts of one machine, as data for the supervisor.
+
+Owns who listens where, who is told what, and who waits for whom. Credentials are made here before the first part starts, in files
+that only their owner can read; a part is told the file, never the value. `make_ready` may be repeated: what is there stays.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ingot.cli.parts.state import StateFolder
+from ingot.embedded.supervisor import Part, answers, connects
+from ingot.lab import labfile
+from ingot.services.settings import IronicPaths, IronicSettings
+from ingot.trust import Authority, Certificate, kept_token, write_private
+
+LISTENERS: Final = ("api-server", "ironic", "lab", "operator")
+IRONIC_USER: Final = "ingot"
+_HERE: Final = ("127.0.0.1", "localhost")
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the person asked for."""
+
+    servers: int = 3
+    provision: int = 1
+    lab: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What the parts need to trust each other, on disk."""
+
+    ca_file: Path
+    ironic: Certificate
+    auth_root: Path
+    push_token_file: Path
+
+
+def make_ready(state: StateFolder) -> Credentials:
+    """The CA, Ironic's certificate and password, the push token."""
+    state.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    authority = Authority(state.ca)
+    auth = state.operator / "auth"
+    kept_token(auth / "ironic" / "password")
+    write_private(auth / "ironic" / "username", IRONIC_USER.encode())
+    push_token = state.operator / "push-token"
+    kept_token(push_token)
+    return Credentials(
+        ca_file=authority.ca_file,
+        ironic=authority.issue(state.ironic, "ironic", _HERE),
+        auth_root=auth,
+        push_token_file=push_token,
+    )
+
+
+def parts(state: StateFolder, ports: Mapping[str, int], trusted: Credentials, wishes: Wishes) -> list[Part]:
+    """What to run, in the order in which a person reads it."""
+    ironic = ironic_settings(state, ports, trusted)
+    planned = [api_server(state, ports, trusted), ironic_service(ironic, trusted)]
+    if wishes.lab:
+        planned.append(lab(state, ports, trusted, ironic, wishes))
+    planned.append(operator(state, ports, trusted, ironic, wishes))
+    return planned
+
+
+def api_server(state: StateFolder, ports: Mapping[str, int], trusted: Credentials) -> Part:
+    port = ports["api-server"]
+    return Part(
+        name="api-server",
+        argv=ingot("api-server", "--state", str(state.path), "--listen", f"127.0.0.1:{port}"),
+        probe=answers(f"https://127.0.0.1:{port}/readyz", trusted.ca_file),
+        address=f"https://127.0.0.1:{port}",
+    )
+
+
+def ironic_settings(state: StateFolder, ports: Mapping[str, int], trusted: Credentials) -> IronicSettings:
+    return IronicSettings(
+        paths=IronicPaths.below(state.ironic),
+        cert_file=trusted.ironic.cert_file,
+        key_file=trusted.ironic.key_file,
+        ca_file=trusted.ca_file,
+        username=IRONIC_USER,
+        password_file=trusted.auth_root / "ironic" / "password",
+        listen_port=ports["ironic"],
+        # Simulated servers and the depot of images have certificates of this installation.
+        bmc_ca_file=trusted.ca_file,
+        webserver_ca_file=trusted.ca_file,
+        push_url=f"https://127.0.0.1:{ports['operator']}/v1/push",
+        push_ca_file=trusted.ca_file,
+        push_token_file=trusted.push_token_file,
+    )
+
+
+def ironic_service(settings: IronicSettings, trusted: Credentials) -> Part:
+    return Part(
+        name="ironic",
+        argv=ingot("service", "ironic"),
+        environment=settings.to_environment(),
+        # Its main process lives on when the one that serves could not start: only an answer proves anything.
+        probe=answers(f"{settings.base_url}/", trusted.ca_file),
+        address=settings.base_url,
+        grace=20.0,
+    )
+
+
+def lab(
+    state: StateFolder,
+    ports: Mapping[str, int],
+    trusted: Credentials,
+    ironic: IronicSettings,
+    wishes: Wishes,
+) -> Part:
+    port = ports["lab"]
+    return Part(
+        name="lab",
+        argv=ingot(
+            *("lab", "farm", "--state", str(state.path), "--listen", f"127.0.0.1:{port}"),
+            *("--servers", str(wishes.servers), "--agent-api", ironic.base_url),
+        ),
+        ready_line="lab ready",
+        probe=connects(port, trusted.ca_file),
+        address=f"https://127.0.0.1:{port}",
+    )
+
+
+def operator(
+    state: StateFolder,
+    ports: Mapping[str, int],
+    trusted: Credentials,
+    ironic: IronicSettings,
+    wishes: Wishes,
+) -> Part:
+    port = ports["operator"]
+    return Part(
+        name="operator",
+        argv=ingot(
+            *("operator", "--state", str(state.path), "--provisioner", "ironic"),
+            *("--push-listen", f"127.0.0.1:{port}"),
+        ),
+        environment={
+            "KUBECONFIG": str(state.kubeconfig),
+            "IRONIC_ENDPOINT": f"{ironic.base_url}/v1",
+            "IRONIC_CACERT_FILE": str(trusted.ca_file),
+            "METAL3_AUTH_ROOT_DIR": str(trusted.auth_root),
+        },
+        # The lab says where its ramdisk is once it has started.
+        late_environment=lambda: (
+            {"DEPLOY_ISO_URL": labfile.load(state.path).ramdisk_url} if wishes.lab else {}
+        ),
+        after=("api-server", "ironic", *(("lab",) if wishes.lab else ())),
+        ready_line="operator ready",
+        probe=connects(port, trusted.ca_file),
+        address=f"https://127.0.0.1:{port}",
+    )
+
+
+def ingot(*arguments: str) -> Sequence[str]:
+    """The command line of another `ingot`, the one that belongs to this interpreter."""
+    beside = Path(sys.executable).with_name("ingot")
+    if beside.is_file():
+        return [str(beside), *arguments]
+    return [sys.executable, "-c", "from ingot.cli.main import main; main()", *arguments]

@@ -1,0 +1,26 @@
+"""Errors of the rooms, as the sentence a person reads: no traceback for what that person can mend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+
+@contextmanager
+def errors_as_sentences() -> Iterator[None]:
+    # Imported on use: a command that only prints its help needs none of these rooms.
+    from ingot.embedded.supervisor import SupervisorError
+    from ingot.kube import KubeError
+    from ingot.lab.errors import LabError
+    from ingot.services.errors import ServiceError
+
+    try:
+        yield
+    except (SupervisorError, ServiceError, LabError, KubeError) as error:
+        raise click.ClickException(str(error)) from error
+    except PermissionError as error:
+        raise click.ClickException(
+            f"{error.filename}: permission denied. Choose a folder of your own with --state, or run as its owner."
+        ) from error

@@ -1,0 +1,42 @@
+"""Where progress goes: plain lines for a log or a pipe. `screen` has the same face for a terminal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+import click
+
+from ingot.cli.parts.progress import HostView, Teller
+from ingot.embedded.supervisor import Status
+
+
+class Show(Protocol):
+    def say(self, text: str) -> None: ...
+    def parts(self, status: Status) -> None: ...
+    def hosts(self, hosts: Sequence[HostView]) -> None: ...
+    def advise(self, lines: Sequence[str]) -> None:
+        """Everything is up."""
+
+
+class Lines:
+    """One line for each thing that changed, with the seconds since the start."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._teller = Teller()
+
+    def say(self, text: str) -> None:
+        click.echo(f"{time.monotonic() - self._began:7.1f} s  {text}")
+
+    def parts(self, status: Status) -> None:
+        for line in self._teller.about_parts(status.parts):
+            self.say(line)
+
+    def hosts(self, hosts: Sequence[HostView]) -> None:
+        for line in self._teller.about_hosts(hosts):
+            self.say(line)
+
+    def advise(self, lines: Sequence[str]) -> None:
+        click.echo("\n" + "\n".join(lines) + "\n")

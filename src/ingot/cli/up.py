@@ -1,0 +1,93 @@
+"""`ingot up`: start everything on this machine and show it coming up. The work is in `ingot.cli.parts`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import click
+
+from ingot.cli.parts.plan import Wishes
+from ingot.cli.parts.sentences import errors_as_sentences
+from ingot.cli.parts.show import Lines
+from ingot.cli.parts.state import StateFolder, state_option
+
+
+@click.command()
+@state_option
+@click.option("--detach", is_flag=True, help="Run in the background; return when everything is up.")
+@click.option(
+    "--servers", type=click.IntRange(1, 200), default=3, show_default=True, help="Simulated servers to have."
+)
+@click.option(
+    "--provision",
+    type=click.IntRange(0),
+    default=1,
+    show_default=True,
+    help="How many of them get an image and user data when they are first created.",
+)
+@click.option("--no-lab", is_flag=True, help="No simulated servers: only the API, Ironic and the operator.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(1),
+    default=900.0,
+    show_default=True,
+    help="With --detach: seconds to wait. What runs goes on running afterwards.",
+)
+def up(state: StateFolder, detach: bool, servers: int, provision: int, no_lab: bool, timeout: float) -> None:
+    """Start everything on this machine and show it coming up.
+
+    The first start takes a minute or two, because Ironic gets an environment of its own. Ctrl-C stops everything; starting
+    again goes on where it was: hosts, images and addresses stay.
+    """
+    if state.is_foreign():
+        raise click.ClickException(
+            f"{state.path} holds {state.strangers()[0]!r} and nothing of Ingot's. "
+            "Choose an empty or new folder with --state: it becomes Ingot's own."
+        )
+    wishes = Wishes(servers=servers, provision=min(provision, servers), lab=not no_lab)
+    if detach:
+        _detached(state, wishes, timeout)
+    else:
+        _here(state, wishes)
+
+
+def _here(state: StateFolder, wishes: Wishes) -> None:
+    from ingot.cli.parts.run import bring_up
+
+    with errors_as_sentences():
+        if sys.stdout.isatty():
+            from ingot.cli.parts.screen import Screen
+
+            with Screen() as screen:
+                asyncio.run(bring_up(state, wishes, screen))
+        else:
+            asyncio.run(bring_up(state, wishes, Lines()))
+    click.echo("Everything has stopped.")
+
+
+def _detached(state: StateFolder, wishes: Wishes, timeout: float) -> None:
+    from ingot.cli.parts.advice import commands
+    from ingot.cli.parts.follow import start_in_background, until_up
+    from ingot.embedded.supervisor import holder
+    from ingot.services.environment import ensure
+
+    show = Lines()
+    with errors_as_sentences():
+        if held := holder(state.run):
+            show.say(f"already running (process {held.pid})")
+            hosts = asyncio.run(
+                until_up(state, show, alive=lambda: holder(state.run) is not None, within=timeout)
+            )
+        else:
+            # Here, because whoever waits wants to see it move.
+            ensure(progress=show.say)
+            child = start_in_background(state, *_options(wishes))
+            hosts = asyncio.run(until_up(state, show, alive=lambda: child.poll() is None, within=timeout))
+    show.advise(commands(state, hosts, detached=True))
+
+
+def _options(wishes: Wishes) -> list[str]:
+    if not wishes.lab:
+        return ["--no-lab"]
+    return ["--servers", str(wishes.servers), "--provision", str(wishes.provision)]

@@ -1,0 +1,79 @@
+"""Doing what a decision says, a few steps at a time, and never waiting for Ironic to finish.
+
+A call goes: what memory says is under way is answered from memory; otherwise the node is read afresh, decided on, and one
+step is done; when that step needs no waiting the node is read again. Nothing is decided on old knowledge that ends in an
+act, in `Ready` or in `Failed`. Ironic's lock, a state that moved on between reading and acting, a record that cannot be
+changed right now: all of it is `Busy` with an appointment to look again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from typing import Final
+
+from ingot.provisioner.ironic.attempts import Scope
+from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Unregistered, Wait, busy
+from ingot.provisioner.ironic.errors import BadRequest, Conflict, NotFound, WrongState
+from ingot.provisioner.ironic.model import FullNode, Node
+from ingot.provisioner.ironic.nodes import Nodes
+from ingot.provisioner.ironic.reasons import explain, shorten
+from ingot.provisioner.protocol import Busy, Failed, HostRef, NotRegistered
+
+MOST_STEPS: Final = 6
+LOCK_PATIENCE: Final = 2.0
+
+Deed = Callable[[FullNode], Awaitable[Busy | Failed | None]]
+"""Does one step. None: the node can be looked at again at once."""
+
+
+async def carry_out(
+    nodes: Nodes,
+    host: HostRef,
+    decide: Callable[[FullNode, bool], Decision],
+    deeds: Mapping[Step, Deed],
+    *,
+    again: bool,
+    scope: Scope = Scope.STATE,
+    under_way: Callable[[Node, datetime], Decision | None] = busy,
+) -> FullNode | Busy | Failed | NotRegistered:
+    """The node when the decision is `Done`; otherwise what to tell the caller."""
+    known = nodes.known(host)
+    if known is not None and isinstance(waiting := under_way(known, nodes.now()), Wait):
+        return Busy(waiting.why)
+    for _ in range(MOST_STEPS):
+        node = await nodes.fresh(host)
+        if node is None:
+            return NotRegistered(f"Ironic does not know {host.key} (any more)")
+        decision = decide(node, nodes.attempts.may_retry(node.uuid, scope, again=again))
+        match decision:
+            case Done():
+                nodes.attempts.done(node.uuid, scope)
+                return node
+            case Wait(why):
+                return Busy(why)
+            case Unregistered(why):
+                return NotRegistered(why)
+            case Fail():
+                return Failed(await nodes.failure(decision, node, scope))
+        if (outcome := await _do(nodes, host, deeds[decision], node)) is not None:
+            return outcome
+    nodes.look_again(host, LOCK_PATIENCE)
+    return Busy("Ironic changes the node faster than it can be followed; looking again in a moment")
+
+
+async def _do(
+    nodes: Nodes, host: HostRef, deed: Deed, node: FullNode
+) -> Busy | Failed | NotRegistered | None:
+    try:
+        return await deed(node)
+    except WrongState:
+        # The node moved on between reading and acting; it is read again.
+        return None
+    except Conflict as conflict:
+        nodes.look_again(host, LOCK_PATIENCE)
+        return Busy(f"Ironic is busy with the node for a moment: {shorten(conflict.text)}")
+    except BadRequest as refused:
+        return Failed(f"Ironic does not accept the order: {explain(refused.text, node)}")
+    except NotFound as missing:
+        return NotRegistered(f"Ironic does not know {host.key} any more: {shorten(missing.text)}")

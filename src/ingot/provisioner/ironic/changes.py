@@ -1,0 +1,92 @@
+"""The stream of hosts to look at again.
+
+Every subscriber gets every change that happens while it listens; several changes of one host that were not fetched yet are
+one. `later` announces a host after a while, for things that end without an event: a lock that somebody holds, for example.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Final
+
+from ingot.api.meta import Key
+from ingot.provisioner.protocol import EVERYTHING, Change
+
+SEPARATOR: Final = "~"
+
+
+def node_name(key: Key) -> str:
+    """What a host is called in Ironic."""
+    return f"{key.namespace}{SEPARATOR}{key.name}"
+
+
+def host_key(name: str | None) -> Key | None:
+    """Which host a node's name means; None for a node that is not ours."""
+    namespace, separator, rest = (name or "").partition(SEPARATOR)
+    return Key(namespace, rest) if separator and namespace and rest else None
+
+
+class Changes:
+    """Who listens, and what they have not heard yet."""
+
+    def __init__(self) -> None:
+        self._listeners: set[_Listener] = set()
+        self._timers: dict[Key, asyncio.TimerHandle] = {}
+        self._closed = False
+
+    def announce(self, change: Change) -> None:
+        for listener in self._listeners:
+            listener.add(change)
+
+    def announce_node(self, name: str | None) -> None:
+        if key := host_key(name):
+            self.announce(key)
+
+    def later(self, key: Key, seconds: float) -> None:
+        """Announce the host after this time; an earlier appointment stays."""
+        if key not in self._timers and not self._closed:
+            self._timers[key] = asyncio.get_running_loop().call_later(seconds, self._due, key)
+
+    async def listen(self) -> AsyncIterator[Change]:
+        listener = _Listener()
+        self._listeners.add(listener)
+        try:
+            while not self._closed:
+                for change in await listener.take():
+                    yield change
+        finally:
+            self._listeners.discard(listener)
+
+    def close(self) -> None:
+        """Ends all streams."""
+        self._closed = True
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        for listener in self._listeners:
+            listener.wake.set()
+
+    def _due(self, key: Key) -> None:
+        self._timers.pop(key, None)
+        self.announce(key)
+
+
+class _Listener:
+    def __init__(self) -> None:
+        self.wake = asyncio.Event()
+        self._waiting: dict[Change, None] = {}
+
+    def add(self, change: Change) -> None:
+        if change is EVERYTHING:
+            self._waiting.clear()
+        if EVERYTHING not in self._waiting:
+            self._waiting[change] = None
+        self.wake.set()
+
+    async def take(self) -> list[Change]:
+        await self.wake.wait()
+        self.wake.clear()
+        taken = list(self._waiting)
+        self._waiting.clear()
+        return taken

@@ -1,0 +1,265 @@
+"""Ironic's API, call by call.
+
+Owns the HTTP: one session, TLS, basic authentication, the microversion, and turning answers into structs or typed errors.
+Knows nothing of hosts. The version is asked for once and again when Ironic says that it no longer speaks it. A node's lock
+that is held for a moment (Ironic's own power sync does that) is waited for inside the call; a longer one is the caller's
+`Locked`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from types import TracebackType
+from typing import Final, Self, TypeVar
+from urllib.parse import quote
+
+import aiohttp
+import msgspec
+
+from ingot.provisioner.ironic.errors import IronicError, Locked, Unavailable, refusal
+from ingot.provisioner.ironic.inventory import InspectionData
+from ingot.provisioner.ironic.model import (
+    FIELD_SINCE,
+    LIST_FIELDS,
+    DriverList,
+    FullNode,
+    HistoryEntry,
+    HistoryList,
+    Json,
+    Node,
+    NodeList,
+    PatchOperation,
+    Port,
+    PortList,
+    Root,
+    Validation,
+)
+from ingot.provisioner.ironic.settings import IronicAccess, SettingsError
+from ingot.trust import redact
+
+VERSION_HEADER: Final = "X-OpenStack-Ironic-API-Version"
+OLDEST: Final = 89
+# What each of these brings: deployment abort, node health, disable_power_off, the virtual media list.
+KNOWN: Final = (110, 109, 95, 93, 89)
+PAGE: Final = 1000
+# A lock of power sync lasts well under a second; together these wait about as long as three of them.
+LOCK_PAUSES: Final = (0.2, 0.5, 1.0)
+
+T = TypeVar("T")
+
+
+def choose_version(newest: str) -> int:
+    """The minor version to speak with an Ironic that goes up to `newest` ("1.115")."""
+    major, _, minor = newest.partition(".")
+    if major != "1" or not minor.isdigit() or int(minor) < OLDEST:
+        raise Unavailable(
+            f"Ironic speaks version {newest or 'unknown'} of its API; Ingot needs 1.{OLDEST} or newer: upgrade Ironic"
+        )
+    return next(version for version in KNOWN if version <= int(minor))
+
+
+class IronicClient:
+    """One connection pool to one Ironic. Use as an async context manager, or call `close`."""
+
+    def __init__(self, access: IronicAccess) -> None:
+        self._access = access
+        self._session: aiohttp.ClientSession | None = None
+        self._auth: aiohttp.BasicAuth | None = None
+        self._version: int | None = None
+        self._negotiating = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    # Nodes
+
+    async def node(self, ident: str) -> FullNode:
+        return await self._read(f"/nodes/{_segment(ident)}", FullNode)
+
+    async def pages_of_nodes(self) -> AsyncIterator[list[Node]]:
+        """All nodes, a page at a time, with the fields that the cache keeps."""
+        version = await self.version()
+        fields = ",".join(name for name in LIST_FIELDS if FIELD_SINCE.get(name, 0) <= version)
+        marker = ""
+        while True:
+            query = {"fields": fields, "limit": str(PAGE)} | ({"marker": marker} if marker else {})
+            nodes = (await self._read("/nodes", NodeList, query)).nodes
+            yield nodes
+            # Ironic may be configured to give less than was asked for, so only an empty page is surely the last.
+            if not nodes:
+                return
+            marker = nodes[-1].uuid
+
+    async def create_node(self, record: Mapping[str, Json]) -> FullNode:
+        return self._decode(await self._call("POST", "/nodes", record), FullNode)
+
+    async def patch_node(self, uuid: str, patch: Sequence[PatchOperation]) -> FullNode:
+        return self._decode(await self._call("PATCH", f"/nodes/{_segment(uuid)}", patch), FullNode)
+
+    async def delete_node(self, uuid: str) -> None:
+        await self._call("DELETE", f"/nodes/{_segment(uuid)}")
+
+    async def set_provision_state(self, uuid: str, target: str, *, configdrive: Json = None) -> None:
+        body: dict[str, Json] = {"target": target}
+        if configdrive is not None:
+            body["configdrive"] = configdrive
+        await self._call("PUT", f"/nodes/{_segment(uuid)}/states/provision", body)
+
+    async def set_power_state(self, uuid: str, target: str, *, timeout: int | None = None) -> None:
+        body: dict[str, Json] = {"target": target}
+        if timeout is not None:
+            body["timeout"] = timeout
+        await self._call("PUT", f"/nodes/{_segment(uuid)}/states/power", body)
+
+    async def set_maintenance(self, uuid: str, reason: str) -> None:
+        await self._call("PUT", f"/nodes/{_segment(uuid)}/maintenance", {"reason": reason})
+
+    async def clear_maintenance(self, uuid: str) -> None:
+        await self._call("DELETE", f"/nodes/{_segment(uuid)}/maintenance")
+
+    # What belongs to a node
+
+    async def inventory(self, uuid: str) -> InspectionData:
+        return await self._read(f"/nodes/{_segment(uuid)}/inventory", InspectionData)
+
+    async def history(self, uuid: str, *, limit: int = 10) -> list[HistoryEntry]:
+        """The newest entries, newest first."""
+        query = {"detail": "true", "sort_key": "id", "sort_dir": "desc", "limit": str(limit)}
+        return (await self._read(f"/nodes/{_segment(uuid)}/history", HistoryList, query)).history
+
+    async def validate(self, uuid: str) -> dict[str, Validation]:
+        return await self._read(f"/nodes/{_segment(uuid)}/validate", dict[str, Validation])
+
+    async def ask_boot_device(self, uuid: str) -> None:
+        """Makes Ironic ask the BMC a question that changes nothing: proof that the credentials work."""
+        await self._call("GET", f"/nodes/{_segment(uuid)}/management/boot_device")
+
+    async def ports(self, *, node_uuid: str = "", address: str = "") -> list[Port]:
+        query = {"fields": "uuid,address,node_uuid,pxe_enabled"}
+        query |= {"node": node_uuid} if node_uuid else {"address": address}
+        return (await self._read("/ports", PortList, query)).ports
+
+    async def create_port(self, node_uuid: str, address: str, *, pxe_enabled: bool) -> None:
+        await self._call(
+            "POST", "/ports", {"node_uuid": node_uuid, "address": address, "pxe_enabled": pxe_enabled}
+        )
+
+    # Ironic itself
+
+    async def drivers(self) -> list[str]:
+        return [driver.name for driver in (await self._read("/drivers", DriverList)).drivers]
+
+    async def version(self) -> int:
+        """The minor version that is spoken; asked for on first use."""
+        async with self._negotiating:
+            if self._version is None:
+                status, body = await self._send("GET", "", None, {}, version=None)
+                if status != 200:
+                    raise refusal("GET /v1", status, body)
+                self._version = choose_version(self._decode(body, Root).version.version)
+            return self._version
+
+    # Requests
+
+    async def _read(self, path: str, kind: type[T], query: Mapping[str, str] | None = None) -> T:
+        return self._decode(await self._call("GET", path, None, query), kind)
+
+    async def _call(
+        self, method: str, path: str, body: object = None, query: Mapping[str, str] | None = None
+    ) -> bytes:
+        """One request, waiting a moment for a lock that somebody holds for a moment."""
+        for pause in LOCK_PAUSES:
+            try:
+                return await self._once(method, path, body, query or {})
+            except Locked:
+                await asyncio.sleep(pause)
+        return await self._once(method, path, body, query or {})
+
+    async def _once(self, method: str, path: str, body: object, query: Mapping[str, str]) -> bytes:
+        version = await self.version()
+        status, answer = await self._send(method, path, body, query, version=version)
+        if status == 401 and self._read_credentials_again():
+            status, answer = await self._send(method, path, body, query, version=version)
+        if status == 406:
+            # Ironic was replaced by one that speaks other versions.
+            self._version = None
+            version = await self.version()
+            status, answer = await self._send(method, path, body, query, version=version)
+        if status >= 400:
+            raise refusal(f"{method} {path}", status, answer)
+        return answer
+
+    async def _send(
+        self, method: str, path: str, body: object, query: Mapping[str, str], *, version: int | None
+    ) -> tuple[int, bytes]:
+        headers = {"Accept": "application/json"}
+        if version is not None:
+            headers[VERSION_HEADER] = f"1.{version}"
+        data = None
+        if body is not None:
+            data = msgspec.json.encode(body)
+            headers["Content-Type"] = "application/json"
+        session = self._open()
+        try:
+            async with session.request(
+                method,
+                f"{self._access.endpoint}{path}",
+                params=query,
+                data=data,
+                headers=headers,
+                auth=self._auth,
+                allow_redirects=False,
+            ) as response:
+                return response.status, await response.read()
+        except TimeoutError:
+            raise Unavailable(
+                f"Ironic at {self._access.endpoint} did not answer {method} {path} "
+                f"within {self._access.timeout:g} s"
+            ) from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise Unavailable(
+                f"Ironic at {self._access.endpoint} cannot be reached: {redact(str(error))}"
+            ) from None
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._read_credentials_again()
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(ssl=self._access.tls(), limit=32),
+                timeout=aiohttp.ClientTimeout(total=self._access.timeout),
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+        return self._session
+
+    def _read_credentials_again(self) -> bool:
+        """Whether the files now hold other credentials than those in use."""
+        try:
+            found = self._access.credentials()
+        except SettingsError as error:
+            raise Unavailable(str(error)) from None
+        auth = aiohttp.BasicAuth(found[0], found[1].reveal(), encoding="utf-8") if found else None
+        changed = auth != self._auth
+        self._auth = auth
+        return changed
+
+    def _decode(self, body: bytes, kind: type[T]) -> T:
+        try:
+            return msgspec.json.decode(body, type=kind)
+        except msgspec.DecodeError as error:
+            raise IronicError(f"Ironic sent what its API does not promise: {error}") from None
+
+
+def _segment(ident: str) -> str:
+    """One segment of a URL path, whatever is in the name."""
+    return quote(ident, safe="~")

@@ -1,0 +1,100 @@
+"""The values that a decision about a node can have, and the decisions that all verbs share.
+
+A verb is a pure function from (node, order) to one of these; `carrying_out` does what they say. `Step` is one thing to ask of
+Ironic, the others end the call.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from datetime import datetime
+
+from ingot.provisioner.ironic import states
+from ingot.provisioner.ironic.deadlines import overdue, overdue_sentence
+from ingot.provisioner.ironic.model import Node
+
+
+class Step(enum.Enum):
+    """What to ask of Ironic next."""
+
+    CLEAR_MAINTENANCE = "clear maintenance"
+    MANAGE = "manage"
+    PROVIDE = "provide"
+    INSPECT = "inspect"
+    ABORT = "abort"
+    DEPLOY = "deploy"
+    UNDEPLOY = "undeploy"
+    ADOPT = "adopt"
+    SWITCH = "switch power"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Ironic is at it; an event will tell."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """It did not work. `ask_why`: Ironic knows the reason, and it follows the headline."""
+
+    headline: str
+    ask_why: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Unregistered:
+    """Ironic has a record, but has not taken the host under management."""
+
+    why: str
+
+
+Decision = Step | Wait | Done | Fail | Unregistered
+
+
+def progress(node: Node) -> str:
+    """What Ironic is doing, in a sentence."""
+    step = f" (step {node.step})" if node.step else ""
+    return states.sentence(node.provision_state) + step
+
+
+def busy(node: Node, now: datetime) -> Wait | Fail | None:
+    """What to say of a node that Ironic works on; None when it does not."""
+    if not states.is_busy(node.provision_state):
+        return None
+    if overdue(node, now):
+        return Fail(overdue_sentence(node), ask_why=False)
+    return Wait(progress(node))
+
+
+def hindrance(node: Node, now: datetime) -> Decision | None:
+    """What stands in the way of any change of state, whatever is wanted."""
+    if answer := busy(node, now):
+        return answer
+    match node.provision_state:
+        case states.ENROLL:
+            return Unregistered("Ironic knows the host, but has not taken it under management yet")
+        case states.RESCUE | states.RESCUE_FAILED | states.UNRESCUE_FAILED:
+            return None
+    if node.fault == states.POWER_FAULT:
+        return Wait(
+            "Ironic cannot reach the power controls of the BMC; it tries again by itself every few minutes"
+        )
+    if node.maintenance and node.fault is None:
+        return Step.CLEAR_MAINTENANCE
+    return None
+
+
+def after_failed_cleaning(node: Node, *, again: bool) -> Step | Fail:
+    """Cleaning failed: told once; then maintenance is lifted and the node goes back to where cleaning can start anew."""
+    if not again:
+        return Fail("cleaning the disks failed")
+    return Step.CLEAR_MAINTENANCE if node.maintenance else Step.MANAGE

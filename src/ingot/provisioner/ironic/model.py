@@ -1,0 +1,144 @@
+"""What Ironic's API sends, as structs that decode at the edge.
+
+`Node` is what the cache keeps of a node: the fields that push events and the bulk list carry. `FullNode` adds the record
+that only a GET of one node shows. Ironic sends null for "nothing"; fields that are used as text keep None, so that "never
+known" and "empty" stay apart where it matters. Passwords in `driver_info` come masked from Ironic.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+
+
+def _step_name(value: Json) -> str | None:
+    """Push sends the name of a step, the API the whole step, both send nothing when there is none."""
+    if isinstance(value, dict):
+        value = value.get("step")
+    return value if isinstance(value, str) and value else None
+
+
+class Node(msgspec.Struct, frozen=True, kw_only=True):
+    """A node as the cache knows it."""
+
+    uuid: str
+    name: str | None = None
+    provision_state: str = ""
+    target_provision_state: str | None = None
+    power_state: str | None = None
+    target_power_state: str | None = None
+    maintenance: bool = False
+    fault: str | None = None
+    last_error: str | None = None
+    health: str | None = None
+    instance_uuid: str | None = None
+    provision_updated_at: datetime | None = None
+    inspection_finished_at: datetime | None = None
+    clean_step: Json = None
+    deploy_step: Json = None
+    service_step: Json = None
+
+    @property
+    def step(self) -> str | None:
+        """The name of the step that runs now."""
+        return _step_name(self.clean_step) or _step_name(self.deploy_step) or _step_name(self.service_step)
+
+
+LIST_FIELDS: Final = tuple(Node.__struct_fields__)
+"""What the bulk list asks for. Never updated_at, created_at or conductor: Ironic answers 500 to those."""
+
+# The field appeared with this minor version of the API; asking for it earlier is an error.
+FIELD_SINCE: Final = {"health": 109, "service_step": 87}
+
+
+class FullNode(Node, frozen=True, kw_only=True):
+    """A node with its whole record."""
+
+    driver: str = ""
+    driver_info: dict[str, Json] = msgspec.field(default_factory=dict)
+    instance_info: dict[str, Json] = msgspec.field(default_factory=dict)
+    properties: dict[str, Json] = msgspec.field(default_factory=dict)
+    automated_clean: bool | None = None
+    disable_power_off: bool = False
+    deploy_interface: str | None = None
+    inspect_interface: str | None = None
+
+    def remembered(self) -> Node:
+        """What the cache keeps of it."""
+        return Node(**{name: getattr(self, name) for name in LIST_FIELDS})
+
+    @property
+    def bmc_address(self) -> str:
+        address = self.driver_info.get("redfish_address")
+        return address if isinstance(address, str) else "an unknown address"
+
+
+class NodeList(msgspec.Struct):
+    nodes: list[Node]
+
+
+class Port(msgspec.Struct):
+    uuid: str = ""
+    address: str = ""
+    node_uuid: str = ""
+    pxe_enabled: bool = True
+
+
+class PortList(msgspec.Struct):
+    ports: list[Port]
+
+
+class HistoryEntry(msgspec.Struct):
+    created_at: str = ""
+    severity: str | None = None
+    event_type: str | None = None
+    event: str | None = None
+
+
+class HistoryList(msgspec.Struct):
+    history: list[HistoryEntry]
+
+
+class Validation(msgspec.Struct):
+    """What one interface of the driver says of the node. None: it has nothing to say."""
+
+    result: bool | None = None
+    reason: str | None = None
+
+
+class Driver(msgspec.Struct):
+    name: str = ""
+    hosts: list[str] = msgspec.field(default_factory=list)
+
+
+class DriverList(msgspec.Struct):
+    drivers: list[Driver]
+
+
+class _Version(msgspec.Struct):
+    version: str = ""
+
+
+class Root(msgspec.Struct):
+    version: _Version = msgspec.field(default_factory=_Version)
+
+
+class PatchOperation(msgspec.Struct, omit_defaults=True):
+    """One operation of a JSON patch. `value` is left out for `remove`."""
+
+    op: str
+    path: str
+    value: Json | msgspec.UnsetType = msgspec.UNSET
+
+
+def add(path: str, value: Json) -> PatchOperation:
+    """Ironic takes `add` for a member that is there as well, and puts the new value in its place."""
+    return PatchOperation(op="add", path=path, value=value)
+
+
+def remove(path: str) -> PatchOperation:
+    return PatchOperation(op="remove", path=path)

@@ -1,0 +1,45 @@
+"""The MAC addresses of a node, which Ironic calls ports.
+
+Ironic finds the host behind a booting ramdisk by them. A port is only ever added; inspection adds the ones it finds itself.
+A MAC address that already belongs to another node is a mistake in somebody's manifest and said so.
+"""
+
+from __future__ import annotations
+
+from ingot.provisioner.ironic.errors import Taken
+from ingot.provisioner.ironic.model import Node
+from ingot.provisioner.ironic.nodes import Nodes
+from ingot.provisioner.protocol import Access
+
+
+async def owner_of(nodes: Nodes, mac: str) -> str:
+    """The uuid of the node with this MAC address; "" if there is none."""
+    found = await nodes.client.ports(address=mac.lower())
+    return found[0].node_uuid if found else ""
+
+
+def belongs_to_another(mac: str, other: Node) -> str:
+    return (
+        f"the MAC address {mac} already belongs to {other.name or 'a node without a name'} (Ironic node {other.uuid}). "
+        "One of the two hosts has the wrong bootMACAddress"
+    )
+
+
+async def ensure_ports(nodes: Nodes, node: Node, access: Access) -> str:
+    """Adds what is missing. "" or the sentence that says why one cannot be added."""
+    wanted = {mac.lower(): False for mac in access.nic_macs} | (
+        {access.boot_mac.lower(): True} if access.boot_mac else {}
+    )
+    if not wanted:
+        return ""
+    present = {port.address.lower() for port in await nodes.client.ports(node_uuid=node.uuid)}
+    for mac, boots in wanted.items():
+        if mac in present:
+            continue
+        try:
+            await nodes.client.create_port(node.uuid, mac, pxe_enabled=boots)
+        except Taken:
+            owner = await owner_of(nodes, mac)
+            if owner and owner != node.uuid:
+                return belongs_to_another(mac, await nodes.read(owner) or Node(uuid=owner))
+    return ""

@@ -1,0 +1,108 @@
+"""Switching a host on and off, and telling how it is from memory.
+
+Ironic switches in the background: while `target_power_state` is set it is at it, and when that is empty and the host is not
+as wanted, it failed. Whether it was us who asked is only remembered in memory; after a restart it is simply asked again. A
+host whose power must not be switched off is rebooted instead.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from ingot.provisioner.ironic import states
+from ingot.provisioner.ironic.attempts import Scope
+from ingot.provisioner.ironic.carrying_out import carry_out
+from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Unregistered, Wait, progress
+from ingot.provisioner.ironic.errors import BadRequest, WrongState
+from ingot.provisioner.ironic.guarded import guarded
+from ingot.provisioner.ironic.model import FullNode, Node
+from ingot.provisioner.ironic.nodes import Nodes, powered_on
+from ingot.provisioner.protocol import (
+    Act,
+    Busy,
+    Failed,
+    HostRef,
+    NotRegistered,
+    Permit,
+    Power,
+    PowerOffMode,
+    Ready,
+    Vitals,
+)
+
+SOFT_SECONDS: Final = 180
+_SWITCHABLE: Final = states.STABLE - {states.ENROLL}
+
+
+def decide_power(node: FullNode, wanted: Power, *, asked_before: bool, again: bool) -> Decision:
+    """`asked_before`: we asked Ironic to switch, and it has not come to what we wanted."""
+    if node.provision_state == states.ENROLL:
+        return Unregistered("Ironic knows the host, but has not taken it under management yet")
+    if waiting := switching(node):
+        return waiting
+    if powered_on(node) is (wanted is Power.ON):
+        return Done()
+    if node.provision_state not in _SWITCHABLE:
+        return Wait(f"{progress(node)}; the power is switched afterwards")
+    if asked_before and not again:
+        # A host that must not be switched off was rebooted instead, and runs again.
+        rebooted = node.disable_power_off and wanted is Power.OFF and powered_on(node) and not node.last_error
+        return Done() if rebooted else Fail(f"the power cannot be switched {wanted.value}")
+    return Step.SWITCH
+
+
+def switching(node: Node, _now: datetime | None = None) -> Wait | None:
+    if node.target_power_state is None:
+        return None
+    return Wait(f"switching the power {'on' if node.target_power_state == states.POWER_ON else 'off'}")
+
+
+async def set_power(
+    nodes: Nodes, host: HostRef, wanted: Power, *, mode: PowerOffMode, permit: Permit, again: bool
+) -> Ready[None] | Busy | Failed | NotRegistered:
+    scope = Scope.POWER_ON if wanted is Power.ON else Scope.POWER_OFF
+
+    def decide(node: FullNode, may_retry: bool) -> Decision:
+        asked_before = nodes.attempts.was_started(node.uuid, scope)
+        return decide_power(node, wanted, asked_before=asked_before, again=may_retry)
+
+    async def switch(node: FullNode) -> Busy:
+        await _ask(nodes, node, wanted, mode)
+        nodes.attempts.started(node.uuid, scope)
+        return Busy(f"switching the power {wanted.value}")
+
+    deed = switch if wanted is Power.ON else guarded(Act.POWER_OFF, permit, switch)
+    outcome = await carry_out(
+        nodes, host, decide, {Step.SWITCH: deed}, again=again, scope=scope, under_way=switching
+    )
+    return Ready(None) if isinstance(outcome, FullNode) else outcome
+
+
+async def _ask(nodes: Nodes, node: FullNode, wanted: Power, mode: PowerOffMode) -> None:
+    client = nodes.client
+    match wanted, mode:
+        case Power.ON, _:
+            await client.set_power_state(node.uuid, states.POWER_ON)
+        case Power.OFF, PowerOffMode.SOFT:
+            hard, soft = (
+                ("rebooting", "soft rebooting")
+                if node.disable_power_off
+                else (states.POWER_OFF, "soft power off")
+            )
+            try:
+                await client.set_power_state(node.uuid, soft, timeout=SOFT_SECONDS)
+            except WrongState:
+                raise
+            except BadRequest:
+                # The driver offers no soft power off.
+                await client.set_power_state(node.uuid, hard)
+        case _:
+            await client.set_power_state(
+                node.uuid, "rebooting" if node.disable_power_off else states.POWER_OFF
+            )
+
+
+def vitals_of(node: Node) -> Vitals:
+    health = {"OK": "OK", "WARNING": "Warning", "CRITICAL": "Critical"}.get((node.health or "").upper(), "")
+    return Vitals(powered_on=powered_on(node), power_failure=node.fault == states.POWER_FAULT, health=health)

@@ -1,0 +1,109 @@
+"""Provisioning: put the image on the disk and start it.
+
+The way is manageable → (cleaning) → available → deploying → active. Each of the two steps that can destroy asks the permit
+first. A deployment that failed is not repeated here: the host is deprovisioned first, which is what leaves its disks in a
+known state.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from ingot.provisioner.ironic import states
+from ingot.provisioner.ironic.carrying_out import carry_out
+from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, after_failed_cleaning, hindrance
+from ingot.provisioner.ironic.guarded import guarded
+from ingot.provisioner.ironic.instance import (
+    UnusableOrder,
+    check_image,
+    config_drive,
+    instance_differences,
+    is_ours,
+)
+from ingot.provisioner.ironic.model import FullNode, Json
+from ingot.provisioner.ironic.nodes import Nodes
+from ingot.provisioner.ironic.reasons import shorten
+from ingot.provisioner.ironic.transitions import clear_maintenance, manage, provide
+from ingot.provisioner.protocol import (
+    Act,
+    Busy,
+    Deployment,
+    Failed,
+    HostRef,
+    NotRegistered,
+    Permit,
+    Ready,
+)
+
+
+def decide_provision(node: FullNode, now: datetime, *, ours: bool, image_url: str, again: bool) -> Decision:
+    """`ours`: the node already has this deployment."""
+    if node.provision_state == states.ACTIVE and ours:
+        return Done()
+    if answer := hindrance(node, now):
+        return answer
+    match node.provision_state:
+        case states.MANAGEABLE:
+            return Step.PROVIDE
+        case states.AVAILABLE:
+            return Step.DEPLOY
+        case states.DEPLOY_FAILED:
+            return Fail(f"the image {image_url} cannot be deployed")
+        case states.CLEAN_FAILED:
+            return after_failed_cleaning(node, again=again)
+        case states.INSPECT_FAILED | states.ADOPT_FAILED:
+            return Step.MANAGE
+        case states.ACTIVE:
+            return Fail(
+                "Ironic has another operating system on this host; it has to be deprovisioned first",
+                ask_why=False,
+            )
+    return Fail(f"the host cannot be provisioned while Ironic has it as {node.provision_state!r}")
+
+
+async def provision(
+    nodes: Nodes, host: HostRef, wanted: Deployment, *, permit: Permit, again: bool
+) -> Ready[None] | Busy | Failed | NotRegistered:
+    try:
+        check_image(wanted.image)
+        drive = config_drive(host, wanted.config_drive)
+    except UnusableOrder as problem:
+        return Failed(str(problem))
+
+    def decide(node: FullNode, may_retry: bool) -> Decision:
+        ours = is_ours(node, host, wanted)
+        return decide_provision(node, nodes.now(), ours=ours, image_url=wanted.image.url, again=may_retry)
+
+    async def deploy(node: FullNode) -> Busy | Failed:
+        return await _deploy(nodes, host, node, wanted, drive)
+
+    outcome = await carry_out(
+        nodes,
+        host,
+        decide,
+        {
+            Step.PROVIDE: guarded(Act.CLEAN, permit, provide(nodes)),
+            Step.DEPLOY: guarded(Act.DEPLOY, permit, deploy),
+            Step.MANAGE: manage(nodes),
+            Step.CLEAR_MAINTENANCE: clear_maintenance(nodes),
+        },
+        again=again,
+    )
+    return Ready(None) if isinstance(outcome, FullNode) else outcome
+
+
+async def _deploy(
+    nodes: Nodes, host: HostRef, node: FullNode, wanted: Deployment, drive: Json
+) -> Busy | Failed:
+    patch = instance_differences(
+        node, host, wanted.image, hints=wanted.root_device, boot_mode=wanted.boot_mode
+    )
+    node = await nodes.patch(node, patch)
+    checks = await nodes.client.validate(node.uuid)
+    for part in ("boot", "deploy"):
+        if (check := checks.get(part)) is not None and check.result is False:
+            return Failed(
+                f"Ironic cannot deploy the image {wanted.image.url}: {shorten(check.reason or 'no reason given')}"
+            )
+    await nodes.ask_state(node, "active", configdrive=drive)
+    return Busy(f"deploying the image {wanted.image.url}")

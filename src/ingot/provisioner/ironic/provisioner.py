@@ -1,0 +1,145 @@
+"""`IronicProvisioner`: the protocol, dispatched to one module per verb.
+
+Owns the life of the parts: client, cache, the watch that keeps the cache true, the push receiver. Use as an async context
+manager; while it is open the background work runs, and `changes()` ends when it closes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Self
+
+from ingot.api.baremetalhost import HardwareDetails, Image
+from ingot.provisioner.ironic.adopt import adopt
+from ingot.provisioner.ironic.cache import NodeCache
+from ingot.provisioner.ironic.changes import Changes
+from ingot.provisioner.ironic.client import IronicClient
+from ingot.provisioner.ironic.delete import delete
+from ingot.provisioner.ironic.deprovision import deprovision
+from ingot.provisioner.ironic.errors import Unavailable
+from ingot.provisioner.ironic.inspect import Inspector
+from ingot.provisioner.ironic.nodes import Nodes
+from ingot.provisioner.ironic.power import set_power, vitals_of
+from ingot.provisioner.ironic.provision import provision
+from ingot.provisioner.ironic.push import PushListen, PushReceiver
+from ingot.provisioner.ironic.register import Registrar
+from ingot.provisioner.ironic.settings import IronicAccess
+from ingot.provisioner.ironic.trials import Trials
+from ingot.provisioner.ironic.watch import Watch
+from ingot.provisioner.protocol import (
+    Access,
+    Busy,
+    Change,
+    Deployment,
+    Failed,
+    HostRef,
+    NotRegistered,
+    Permit,
+    Power,
+    PowerOffMode,
+    Provisioner,
+    Ready,
+    Registered,
+    Vitals,
+)
+
+
+class IronicProvisioner:
+    """A back end that drives one Ironic."""
+
+    def __init__(self, access: IronicAccess, push: PushListen | None = None) -> None:
+        self._client = IronicClient(access)
+        self._changes = Changes()
+        self._nodes = Nodes(self._client, NodeCache(), self._changes)
+        self._watch = Watch(self._client, self._nodes.cache, self._changes)
+        self._trials = Trials(self._client, self._changes)
+        self._registrar = Registrar(self._nodes, self._trials, access.ramdisk)
+        self._inspector = Inspector(self._nodes)
+        self._receiver = PushReceiver(push, self._watch.take) if push else None
+        self._watching: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        if self._receiver is not None:
+            await self._receiver.start()
+        self._watching = asyncio.create_task(self._watch.run(), name="watch Ironic's nodes")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._receiver is not None:
+            await self._receiver.stop()
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+        await self._trials.close()
+        self._changes.close()
+        await self._client.close()
+
+    @property
+    def push_port(self) -> int | None:
+        """Where push is received; None without a receiver."""
+        return self._receiver.port if self._receiver else None
+
+    @property
+    def push_is_heard(self) -> bool:
+        """Whether Ironic pushes right now; otherwise its nodes are listed every two seconds while something is in flight."""
+        return self._watch.push_is_heard
+
+    async def register(
+        self, host: HostRef, access: Access, *, credentials_changed: bool, again: bool
+    ) -> Ready[Registered] | Busy | Failed:
+        return await self._registrar.register(
+            host, access, credentials_changed=credentials_changed, again=again
+        )
+
+    async def inspect(
+        self, host: HostRef, access: Access, *, permit: Permit, again: bool, refresh: bool
+    ) -> Ready[HardwareDetails] | Busy | Failed | NotRegistered:
+        return await self._inspector.inspect(host, permit=permit, again=again, refresh=refresh)
+
+    async def provision(
+        self, host: HostRef, wanted: Deployment, *, permit: Permit, again: bool
+    ) -> Ready[None] | Busy | Failed | NotRegistered:
+        return await provision(self._nodes, host, wanted, permit=permit, again=again)
+
+    async def deprovision(
+        self, host: HostRef, *, automated_cleaning: bool, permit: Permit, again: bool
+    ) -> Ready[None] | Busy | Failed | NotRegistered:
+        return await deprovision(
+            self._nodes, host, automated_cleaning=automated_cleaning, permit=permit, again=again
+        )
+
+    async def adopt(
+        self, host: HostRef, installed: Image | None, *, again: bool
+    ) -> Ready[None] | Busy | Failed | NotRegistered:
+        return await adopt(self._nodes, host, installed, again=again)
+
+    async def vitals(self, host: HostRef) -> Vitals | NotRegistered:
+        node = self._nodes.known(host) or await self._nodes.fresh(host)
+        if node is None:
+            return NotRegistered(f"Ironic does not know {host.key} (any more)")
+        return vitals_of(node)
+
+    async def set_power(
+        self, host: HostRef, wanted: Power, *, mode: PowerOffMode, permit: Permit, again: bool
+    ) -> Ready[None] | Busy | Failed | NotRegistered:
+        return await set_power(self._nodes, host, wanted, mode=mode, permit=permit, again=again)
+
+    async def delete(self, host: HostRef, *, permit: Permit) -> Ready[None] | Busy | Failed:
+        return await delete(self._nodes, host, permit=permit)
+
+    def changes(self) -> AsyncIterator[Change]:
+        return self._changes.listen()
+
+    async def check(self) -> None:
+        """Ironic answers, speaks a version we know, and has a conductor with a driver."""
+        if not await self._client.drivers():
+            raise Unavailable("Ironic answers, but no conductor has a driver ready yet; it is starting up")
+
+
+def _keeps_the_protocol(backend: IronicProvisioner) -> Provisioner:
+    """For the type checker: what the class promises."""
+    return backend

@@ -1,0 +1,78 @@
+"""Why something failed, in words for the person who has to mend it.
+
+Ironic's `last_error` is often gone when one looks, so the node's history is read as well (the reason of a failed deploy step
+is only there). The common reasons become a sentence that says what is wrong and where; Ironic's own text follows, shortened
+and redacted: it can hold an agent's token.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from ingot.provisioner.ironic.model import FullNode, HistoryEntry, Node
+from ingot.trust import redact
+
+LONGEST: Final = 400
+_SPACES: Final = re.compile(r"\s+")
+_UUID: Final = re.compile(r"\bnode [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+_BMC_REFUSED: Final = re.compile(
+    r"(?:returned code|HTTP|status code:?) (?P<code>401|403)\b|AccessError|authentication failed", re.I
+)
+_BMC_UNREACHABLE: Final = re.compile(
+    r"Redfish connection failed|Unable to connect to|Connection refused|Failed to establish a new connection|"
+    r"Max retries exceeded|timed out|No route to host|Name or service not known",
+    re.I,
+)
+_BMC_CERTIFICATE: Final = re.compile(r"CERTIFICATE_VERIFY_FAILED|certificate verify failed|SSLError", re.I)
+_IMAGE_MISSING: Final = re.compile(
+    r"Got HTTP code (?P<code>\d{3}) instead of 200|image href .{0,200}?(?P<other>404)", re.I
+)
+_CHECKSUM: Final = re.compile(r"checksum|hash (?:mismatch|does not match)|failed to verify", re.I)
+_NO_AGENT: Final = re.compile(r"Timeout reached while", re.I)
+_AGENT: Final = re.compile(r"Connection to agent failed", re.I)
+
+
+def explain(text: str, node: Node) -> str:
+    """What Ironic said, as a sentence with Ironic's own words at its end."""
+    said = shorten(text)
+    sentence = _sentence(text, node)
+    if not sentence:
+        return said
+    return f"{sentence}. Ironic says: {said}" if said else sentence
+
+
+def _sentence(text: str, node: Node) -> str:
+    bmc = f"the BMC at {node.bmc_address}" if isinstance(node, FullNode) else "the BMC"
+    about_the_agent = _AGENT.search(text)
+    if (found := _IMAGE_MISSING.search(text)) is not None:
+        return f"the image cannot be fetched: its URL answers HTTP {found['code'] or found['other']}"
+    if not about_the_agent and (refused := _BMC_REFUSED.search(text)) is not None:
+        return f"{bmc} refused the user name or password (HTTP {refused['code'] or 401})"
+    if about_the_agent:
+        return "Ironic lost the connection to the ramdisk on the host"
+    if _NO_AGENT.search(text):
+        return "the ramdisk on the host did not report in time; look at the host's console"
+    if _BMC_CERTIFICATE.search(text):
+        return f"the certificate of {bmc} is not trusted; disableCertificateVerification, or a CA that Ironic trusts, helps"
+    if _CHECKSUM.search(text):
+        return "the image does not match its checksum"
+    if _BMC_UNREACHABLE.search(text):
+        return f"{bmc} does not answer"
+    return ""
+
+
+def shorten(text: str) -> str:
+    """Redacted, on one line, at most so long."""
+    clean = _UUID.sub("the node", _SPACES.sub(" ", redact(text)).strip())
+    return clean if len(clean) <= LONGEST else f"{clean[: LONGEST - 1].rstrip()}…"
+
+
+def newest_error(history: Sequence[HistoryEntry]) -> str:
+    """The text of the newest error in a history that starts with the newest entry."""
+    for entry in history:
+        if (entry.severity or "").upper() == "ERROR" and entry.event:
+            return entry.event
+    return ""

@@ -1,0 +1,187 @@
+"""Registering: make the host known to Ironic and prove that its credentials work.
+
+Called in every pass, so once a record was brought in line it is remembered by a fingerprint, and the next call answers from
+memory. Safe to repeat and to interrupt at any point: a node is looked for by its id, its name and its MAC address before one
+is made, and a node somebody else made in between is found by its name. Nothing here can destroy: the strongest verb is
+`manage`, which reads.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from ingot.provisioner.ironic import states
+from ingot.provisioner.ironic.attempts import Scope
+from ingot.provisioner.ironic.carrying_out import LOCK_PATIENCE
+from ingot.provisioner.ironic.changes import node_name
+from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Wait, busy, progress
+from ingot.provisioner.ironic.errors import BadRequest, Conflict, NotFound, Taken, WrongState
+from ingot.provisioner.ironic.model import FullNode, Node
+from ingot.provisioner.ironic.nodes import Nodes
+from ingot.provisioner.ironic.ports import belongs_to_another, ensure_ports, owner_of
+from ingot.provisioner.ironic.reasons import explain, shorten
+from ingot.provisioner.ironic.record import Record, Unsupported, differences, record_for
+from ingot.provisioner.ironic.settings import Ramdisk
+from ingot.provisioner.ironic.trials import Asking, DidNot, Trials
+from ingot.provisioner.protocol import Access, Busy, Failed, HostRef, Ready, Registered
+
+MOST_STEPS: Final = 4
+
+
+def decide_register(node: Node, now: datetime, *, again: bool, unproven: bool) -> Decision:
+    """`unproven`: the credentials were never tried on this node."""
+    match node.provision_state:
+        case states.ENROLL:
+            if node.last_error and not (again or unproven):
+                return Fail("Ironic cannot take the host under management")
+            return Step.MANAGE
+        case states.VERIFYING:
+            return busy(node, now) or Done()
+        case state if states.is_busy(state) and unproven and state not in states.UPDATABLE:
+            return Wait(f"{progress(node)}; the new credentials are handed on afterwards")
+    return Done()
+
+
+class Registrar:
+    """Registers hosts, and remembers which records are as they should be."""
+
+    def __init__(self, nodes: Nodes, trials: Trials, ramdisk: Ramdisk) -> None:
+        self._nodes = nodes
+        self._trials = trials
+        self._ramdisk = ramdisk
+        self._in_line: dict[str, bytes] = {}
+        self._handed_on: dict[str, bytes] = {}
+
+    async def register(
+        self, host: HostRef, access: Access, *, credentials_changed: bool, again: bool
+    ) -> Ready[Registered] | Busy | Failed:
+        try:
+            wanted = record_for(host, access, self._ramdisk)
+        except Unsupported as problem:
+            return Failed(str(problem))
+        fingerprint = wanted.fingerprint()
+        if (known := self._already_in_line(host, fingerprint)) is not None:
+            return Ready(Registered(known.uuid))
+        try:
+            return await self._bring_in_line(
+                host, access, wanted, fingerprint, credentials_changed=credentials_changed, again=again
+            )
+        except Conflict as conflict:
+            self._nodes.look_again(host, LOCK_PATIENCE)
+            return Busy(f"Ironic is busy with the node for a moment: {shorten(conflict.text)}")
+        except BadRequest as refused:
+            return Failed(f"Ironic does not accept the host: {shorten(refused.text)}")
+        except NotFound as missing:
+            # The node, found a moment ago, is gone: begin again.
+            self._nodes.look_again(host, LOCK_PATIENCE)
+            return Busy(f"the node vanished from Ironic while it was registered: {shorten(missing.text)}")
+
+    def _already_in_line(self, host: HostRef, fingerprint: bytes) -> Node | None:
+        known = self._nodes.known(host)
+        if known is None or self._in_line.get(known.uuid) != fingerprint:
+            return None
+        return None if known.provision_state in (states.ENROLL, states.VERIFYING) else known
+
+    async def _bring_in_line(
+        self,
+        host: HostRef,
+        access: Access,
+        wanted: Record,
+        fingerprint: bytes,
+        *,
+        credentials_changed: bool,
+        again: bool,
+    ) -> Ready[Registered] | Busy | Failed:
+        for _ in range(MOST_STEPS):
+            node = await self._find(host, access) or await self._create(wanted, fingerprint)
+            if isinstance(node, Failed):
+                return node
+            if node.driver and node.driver != wanted.driver:
+                return Failed(
+                    f"Ironic has the node {node.name or node.uuid} with the driver {node.driver}, and {wanted.driver} is needed. "
+                    "Delete the host and create it anew"
+                )
+            unproven = credentials_changed and self._handed_on.get(node.uuid) != fingerprint
+            unproven = unproven or _moved(node, wanted)
+            retry = self._nodes.attempts.may_retry(node.uuid, Scope.STATE, again=again)
+            decision = decide_register(node, self._nodes.now(), again=retry, unproven=unproven)
+            match decision:
+                case Wait(why):
+                    return Busy(why)
+                case Fail():
+                    return Failed(await self._nodes.failure(decision, node))
+            if node.provision_state in states.UPDATABLE:
+                node = await self._nodes.patch(node, differences(node, wanted, new_password=unproven))
+                if unproven:
+                    self._handed_on[node.uuid] = fingerprint
+            if decision is not Step.MANAGE:
+                return await self._finish(host, access, node, fingerprint, unproven=unproven, again=again)
+            if problem := await ensure_ports(self._nodes, node, access):
+                return Failed(problem)
+            try:
+                await self._nodes.ask_state(node, "manage")
+            except WrongState:
+                continue
+            return Busy(states.sentence(states.VERIFYING))
+        self._nodes.look_again(host, LOCK_PATIENCE)
+        return Busy("Ironic changes the node faster than it can be followed; looking again in a moment")
+
+    async def _find(self, host: HostRef, access: Access) -> FullNode | Failed | None:
+        """By id, by name, by MAC address: a host is never registered twice."""
+        if host.backend_id and (node := await self._nodes.read(host.backend_id)) is not None:
+            return node
+        name = node_name(host.key)
+        if (node := await self._nodes.read(name)) is not None:
+            return node
+        owner = await owner_of(self._nodes, access.boot_mac) if access.boot_mac else ""
+        node = await self._nodes.read(owner) if owner else None
+        if node is not None and node.name not in (None, "", name):
+            return Failed(belongs_to_another(access.boot_mac, node))
+        return node
+
+    async def _create(self, wanted: Record, fingerprint: bytes) -> FullNode:
+        try:
+            node = await self._nodes.create(wanted.to_create())
+        except Taken:
+            # Another process, or we before we were killed, made it in between.
+            node = await self._nodes.client.node(wanted.name)
+        else:
+            self._handed_on[node.uuid] = fingerprint
+        return node
+
+    async def _finish(
+        self,
+        host: HostRef,
+        access: Access,
+        node: FullNode,
+        fingerprint: bytes,
+        *,
+        unproven: bool,
+        again: bool,
+    ) -> Ready[Registered] | Busy | Failed:
+        """The node is under management. What is left: its ports, and new credentials to be tried."""
+        if states.is_busy(node.provision_state):
+            return Ready(Registered(node.uuid))
+        if problem := await ensure_ports(self._nodes, node, access):
+            return Failed(problem)
+        trial = self._trials.state(node.uuid, fingerprint)
+        if unproven or (isinstance(trial, DidNot) and trial.told and again):
+            self._trials.start(host.key, node.uuid, fingerprint)
+            trial = Asking()
+        match trial:
+            case Asking():
+                return Busy("trying the new credentials on the BMC")
+            case DidNot(text):
+                return Failed(f"the new credentials do not work: {explain(text, node)}")
+        self._in_line[node.uuid] = fingerprint
+        self._nodes.attempts.done(node.uuid, Scope.STATE)
+        return Ready(Registered(node.uuid))
+
+
+def _moved(node: FullNode, wanted: Record) -> bool:
+    """Another BMC or another user: the password Ironic has is not for that one."""
+    return any(
+        node.driver_info.get(key) != wanted.driver_info[key]
+        for key in ("redfish_address", "redfish_username")
+    )

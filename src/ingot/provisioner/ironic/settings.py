@@ -1,0 +1,133 @@
+"""Where Ironic is and how to talk to it, from the environment that Metal3 uses.
+
+`IronicAccess.from_environment` reads the names that existing deployments set; a wrong value is a `SettingsError` with the
+name of the variable. The user name and password are files below METAL3_AUTH_ROOT_DIR, read when they are needed, so that a
+rotated password is picked up without a restart.
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from ingot.trust import Secret, client_context
+
+DEFAULT_AUTH_ROOT: Final = "/opt/metal3/auth"
+DEFAULT_CA: Final = "/opt/metal3/certs/ca/tls.crt"
+_DURATION: Final = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>ms|s|m|h)?")
+_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
+
+
+class SettingsError(ValueError):
+    """A setting is missing or cannot be used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ramdisk:
+    """What the servers boot while Ironic works on them; all empty means Ironic's own default."""
+
+    iso: str = ""
+    kernel: str = ""
+    initramfs: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IronicAccess:
+    """Where Ironic is, who we are there, and which ramdisk it shall boot."""
+
+    endpoint: str
+    """With the version, without a slash at the end: https://127.0.0.1:6385/v1."""
+    ca_file: Path | None = None
+    insecure: bool = False
+    auth_folder: Path | None = None
+    """Holds `username` and `password`; None: Ironic asks for no credentials."""
+    ramdisk: Ramdisk = Ramdisk()
+    timeout: float = 30.0
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> IronicAccess:
+        get = environment.get
+        ca_file = Path(get("IRONIC_CACERT_FILE") or DEFAULT_CA)
+        folder = Path(get("METAL3_AUTH_ROOT_DIR") or DEFAULT_AUTH_ROOT) / "ironic"
+        if get("IRONIC_CACERT_FILE") and not ca_file.is_file():
+            raise SettingsError(f"IRONIC_CACERT_FILE names {ca_file}, and there is no such file")
+        return cls(
+            endpoint=_endpoint(get("IRONIC_ENDPOINT") or ""),
+            ca_file=ca_file if ca_file.is_file() else None,
+            insecure=_flag("IRONIC_INSECURE", get("IRONIC_INSECURE") or ""),
+            auth_folder=folder if folder.is_dir() else None,
+            ramdisk=_ramdisk(environment),
+            timeout=_seconds("IRONIC_CLIENT_TIMEOUT", get("IRONIC_CLIENT_TIMEOUT") or "30s"),
+        )
+
+    def credentials(self) -> tuple[str, Secret] | None:
+        """User name and password as they are on disk now."""
+        if self.auth_folder is None:
+            return None
+        try:
+            username = (self.auth_folder / "username").read_text().strip()
+            password = (self.auth_folder / "password").read_text().strip()
+        except OSError as error:
+            raise SettingsError(f"Ironic's user name and password are not readable: {error}") from None
+        return username, Secret(password)
+
+    def tls(self) -> ssl.SSLContext | bool:
+        """What aiohttp calls `ssl`: a context, True for the system's authorities, False to trust anybody."""
+        if self.insecure:
+            return False
+        return client_context(self.ca_file) if self.ca_file else True
+
+
+def _endpoint(text: str) -> str:
+    if not text:
+        raise SettingsError(
+            "IRONIC_ENDPOINT is not set; it is Ironic's URL, for example https://127.0.0.1:6385/v1"
+        )
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise SettingsError(f"IRONIC_ENDPOINT is {text!r}; expected a URL with http or https and a host")
+    if parts.username or parts.password:
+        raise SettingsError(
+            "IRONIC_ENDPOINT must hold no password; put it in METAL3_AUTH_ROOT_DIR/ironic/password"
+        )
+    url = text.rstrip("/")
+    return url if url.endswith("/v1") else f"{url}/v1"
+
+
+def _ramdisk(environment: Mapping[str, str]) -> Ramdisk:
+    found = {
+        name: environment.get(name, "")
+        for name in ("DEPLOY_ISO_URL", "DEPLOY_KERNEL_URL", "DEPLOY_RAMDISK_URL")
+    }
+    for name, url in found.items():
+        if url and urlsplit(url).scheme not in ("http", "https", "file"):
+            raise SettingsError(f"{name} is {url!r}; expected a URL with http, https or file")
+    if bool(found["DEPLOY_KERNEL_URL"]) != bool(found["DEPLOY_RAMDISK_URL"]):
+        raise SettingsError(
+            "DEPLOY_KERNEL_URL and DEPLOY_RAMDISK_URL belong together; only one of them is set"
+        )
+    return Ramdisk(
+        iso=found["DEPLOY_ISO_URL"], kernel=found["DEPLOY_KERNEL_URL"], initramfs=found["DEPLOY_RAMDISK_URL"]
+    )
+
+
+def _flag(name: str, text: str) -> bool:
+    match text.strip().lower():
+        case "" | "0" | "f" | "false" | "no":
+            return False
+        case "1" | "t" | "true" | "yes":
+            return True
+    raise SettingsError(f"{name} is {text!r}; expected true or false")
+
+
+def _seconds(name: str, text: str) -> float:
+    found = _DURATION.fullmatch(text.strip())
+    seconds = float(found["number"]) * _SECONDS[found["unit"]] if found else 0.0
+    if seconds <= 0:
+        raise SettingsError(f"{name} is {text!r}; expected a time such as 30s or 1m")
+    return seconds

@@ -1,0 +1,96 @@
+"""Trying new credentials on a host that is already under management.
+
+Ironic checks credentials by itself only when it takes a host under management. Later it is made to ask the BMC a question
+that changes nothing, which can take as long as a dead BMC takes to time out; so it runs beside the call, and the host is
+announced when the answer is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from ingot.api.meta import Key
+from ingot.provisioner.ironic.changes import Changes
+from ingot.provisioner.ironic.client import IronicClient
+from ingot.provisioner.ironic.errors import IronicError, Refused, ServerError, Unavailable
+
+
+class Asking:
+    pass
+
+
+class Worked:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class DidNot:
+    text: str
+    told: bool = False
+
+
+@dataclass(slots=True)
+class _Trial:
+    fingerprint: bytes
+    task: asyncio.Task[Worked | DidNot]
+    told: bool = False
+
+
+class Trials:
+    """One question at a time for each node; its answer is kept until other credentials are tried."""
+
+    def __init__(self, client: IronicClient, changes: Changes) -> None:
+        self._client = client
+        self._changes = changes
+        self._trials: dict[str, _Trial] = {}
+
+    def state(self, uuid: str, fingerprint: bytes) -> Asking | Worked | DidNot | None:
+        """How the trial of these credentials stands; None if there was none.
+
+        Raises `Unavailable` where Ironic could not even be asked, and forgets the trial.
+        """
+        trial = self._trials.get(uuid)
+        if trial is None or trial.fingerprint != fingerprint:
+            return None
+        if not trial.task.done():
+            return Asking()
+        try:
+            answer = trial.task.result()
+        except BaseException:
+            del self._trials[uuid]
+            raise
+        if isinstance(answer, DidNot):
+            answer = DidNot(answer.text, told=trial.told)
+            trial.told = True
+        return answer
+
+    def start(self, key: Key, uuid: str, fingerprint: bytes) -> None:
+        if (before := self._trials.get(uuid)) is not None:
+            before.task.cancel()
+        task = asyncio.create_task(self._ask(uuid), name=f"try credentials of {key}")
+        task.add_done_callback(lambda done: None if done.cancelled() else self._changes.announce(key))
+        self._trials[uuid] = _Trial(fingerprint, task)
+
+    async def close(self) -> None:
+        tasks = [trial.task for trial in self._trials.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _ask(self, uuid: str) -> Worked | DidNot:
+        try:
+            await self._client.ask_boot_device(uuid)
+        except ServerError as error:
+            # Ironic hands on what the BMC said as an error of its own.
+            if "redfish" in error.text.lower() or "returned code" in error.text:
+                return DidNot(error.text)
+            raise
+        except Refused as error:
+            return DidNot(error.text)
+        except Unavailable:
+            raise
+        except IronicError:
+            # An answer came, only not one we can read: the BMC was reached.
+            return Worked()
+        return Worked()

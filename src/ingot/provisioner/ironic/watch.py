@@ -1,0 +1,146 @@
+"""Keeping the node cache true: push first, a slow list as the safety net.
+
+Owns the one background loop. It lists all nodes at the start and after anything that may have been missed (a gap, a sender
+nobody heard before, Ironic gone and back), and otherwise once a minute; while something is in flight and nobody pushes (a
+foreign Ironic, or push is broken), every two seconds. There is no polling of single nodes anywhere. A node that is busy for
+longer than it should be has no event either: it is announced when its deadline passes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from datetime import UTC, datetime
+from typing import Final
+
+from ingot.provisioner.ironic.cache import NodeCache
+from ingot.provisioner.ironic.changes import Changes
+from ingot.provisioner.ironic.client import IronicClient
+from ingot.provisioner.ironic.deadlines import overdue
+from ingot.provisioner.ironic.model import Node
+from ingot.provisioner.ironic.push import PushLedger, PushMessage
+from ingot.provisioner.ironic.states import is_busy
+from ingot.provisioner.protocol import EVERYTHING, BackendError
+
+SAFETY_NET: Final = 60.0
+WITHOUT_PUSH: Final = 2.0
+PUSH_IS_SILENT_AFTER: Final = 30.0
+RETRY: Final = 2.0
+
+log = logging.getLogger(__name__)
+
+
+def in_flight(node: Node) -> bool:
+    """Whether Ironic is doing something with the node that ends by itself."""
+    return is_busy(node.provision_state) or node.target_power_state is not None
+
+
+class Watch:
+    """The loop, and the door for push messages."""
+
+    def __init__(self, client: IronicClient, cache: NodeCache, changes: Changes) -> None:
+        self._client = client
+        self._cache = cache
+        self._changes = changes
+        self._ledger = PushLedger()
+        self._heard_at: float | None = None
+        self._complete = True
+        self._list_wanted = asyncio.Event()
+        self._missed = True
+        self._told_overdue: set[tuple[str, str]] = set()
+        self.listed = asyncio.Event()
+        """Set once all nodes were listed for the first time."""
+
+    @property
+    def push_is_heard(self) -> bool:
+        """Whether push can be relied on right now."""
+        heard = self._heard_at is not None and _clock() - self._heard_at < PUSH_IS_SILENT_AFTER
+        return heard and self._complete
+
+    def take(self, message: PushMessage) -> None:
+        """A push message: note what it says and wake whom it concerns."""
+        was_silent = self._heard_at is not None and not self.push_is_heard
+        self._heard_at = _clock()
+        self._complete = message.complete
+        news = self._ledger.enter(message)
+        for event in news.events:
+            if event.deleted:
+                before = self._cache.removed(event.uuid)
+                self._changes.announce_node(event.name or (before.name if before else None))
+                continue
+            node = self._cache.pushed(event.uuid, event.name, event.fields)
+            self._changes.announce_node(node.name if node else event.name)
+        if news.missed or was_silent:
+            self.want_list(missed=True)
+        elif any(in_flight(node) for node in self._cache) and not self.push_is_heard:
+            self.want_list(missed=False)
+
+    def want_list(self, *, missed: bool) -> None:
+        self._missed = self._missed or missed
+        self._list_wanted.set()
+
+    async def run(self) -> None:
+        """Lists, for ever. Ironic being away is weather and only logged once."""
+        away = False
+        while True:
+            self._list_wanted.clear()
+            try:
+                await self._list()
+            except BackendError as error:
+                if not away:
+                    log.warning("Ironic's nodes cannot be listed: %s", error)
+                away = self._missed = True
+                await asyncio.sleep(_jitter(RETRY))
+                continue
+            if away:
+                log.info("Ironic answers again")
+            away = False
+            await self._pause()
+
+    async def _list(self) -> None:
+        missed, self._missed = self._missed, False
+        began = self._cache.moment()
+        page_began, uuids, changed = began, set[str](), list[Node]()
+        try:
+            async for page in self._client.pages_of_nodes():
+                uuids.update(node.uuid for node in page)
+                changed += [node for node in page if self._cache.learned(node, page_began)]
+                page_began = self._cache.moment()
+        except BackendError:
+            self._missed = missed
+            raise
+        changed += self._cache.listed(uuids, began)
+        self.listed.set()
+        if missed:
+            self._changes.announce(EVERYTHING)
+        for node in [*changed, *self._newly_overdue()]:
+            self._changes.announce_node(node.name)
+
+    def _newly_overdue(self) -> list[Node]:
+        now = datetime.now(UTC)
+        late = {(node.uuid, node.provision_state): node for node in self._cache if overdue(node, now)}
+        new = [node for mark, node in late.items() if mark not in self._told_overdue]
+        self._told_overdue = set(late)
+        return new
+
+    async def _pause(self) -> None:
+        """Until the next list is due: a missed event, the safety net, or the short step of a world without push."""
+        until = _clock() + _jitter(SAFETY_NET)
+        while (left := until - _clock()) > 0:
+            busy = not self.push_is_heard and any(in_flight(node) for node in self._cache)
+            try:
+                async with asyncio.timeout(min(left, WITHOUT_PUSH)):
+                    await self._list_wanted.wait()
+                return
+            except TimeoutError:
+                if busy:
+                    return
+
+
+def _clock() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _jitter(seconds: float) -> float:
+    return seconds * random.uniform(0.9, 1.1)  # noqa: S311 - spreads load, guards nothing

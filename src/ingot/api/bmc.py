@@ -192,7 +192,7 @@ def _host_and_port(authority: str, address: str) -> tuple[str, int | None]:
             raise InvalidAddress(address, f"{host!r} is neither an IP address nor a DNS name.")
     if not colon or not port:
         return host, None
-    if not port.isdecimal() or not 0 < int(port) < 65536:
+    if not port.isdecimal() or len(port) > 5 or not 0 < int(port) < 65536:
         raise InvalidAddress(address, f"{port!r} is not a port: a number from 1 to 65535.")
     return host, int(port)
 

@@ -7,7 +7,8 @@ Rules kept here:
 
 - A host that is provisioned is emptied when what it runs is removed from the spec or replaced by something else.
 - A host that is being provisioned is compared with what was begun, `status.lastAttemptedImage`. So that field is written
-  together with the state `provisioning`, before anything is done; one left from an earlier attempt would look like a change.
+  together with the state `provisioning`, before anything is done, and cleared there if no image is wanted: one left from an
+  earlier attempt would look like a change.
 - What is added to an installation without contradicting it (a custom deploy step beside the image that runs) waits until the
   host is provisioned for another reason.
 """
@@ -37,12 +38,9 @@ class Installation:
         """Whether wanting `other` means that this one has to go."""
         if other is None:
             return True
-        if self.deploy_method:
-            if other.deploy_method != self.deploy_method:
-                return True
-        elif self.image_url and not other.image_url:
-            return True
-        return bool(self.image_url) and other.image_url != self.image_url
+        return (bool(self.deploy_method) and other.deploy_method != self.deploy_method) or (
+            bool(self.image_url) and other.image_url != self.image_url
+        )
 
 
 def wanted(spec: BareMetalHostSpec) -> Installation | None:

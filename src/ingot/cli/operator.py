@@ -1,0 +1,110 @@
+"""`ingot operator`: the controllers, against any Kubernetes API.
+
+Settings come from the environment under the names that Metal3 uses (IRONIC_ENDPOINT, IRONIC_CACERT_FILE, METAL3_AUTH_ROOT_DIR,
+DEPLOY_ISO_URL, WATCH_NAMESPACE); the API from KUBECONFIG. What is wrong with them is said in a sentence before anything starts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+
+import click
+
+from ingot.cli.parts.state import StateFolder, state_option
+from ingot.hosts import HostController
+from ingot.kube import Client, ConfigError, EventRecorder, Manager
+from ingot.provisioner import BackendError
+from ingot.provisioner.ironic import IronicAccess, IronicProvisioner, PushListen, SettingsError
+from ingot.trust import Authority, kept_token
+
+log = logging.getLogger(__name__)
+
+
+@click.command()
+@state_option
+@click.option(
+    "--provisioner",
+    type=click.Choice(["ironic"]),
+    default="ironic",
+    show_default=True,
+    help="What drives the machines.",
+)
+@click.option(
+    "--push-listen",
+    metavar="ADDRESS:PORT",
+    default="127.0.0.1:0",
+    show_default=True,
+    help="Where the plugin inside Ironic reports changes. TLS, with the token in STATE/operator/push-token.",
+)
+@click.option("--verbose", "-v", is_flag=True, help="Log more.")
+def operator(state: StateFolder, provisioner: str, push_listen: str, verbose: bool) -> None:
+    """Run the controllers until told to stop."""
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.DEBUG if verbose else logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    host, _, port = push_listen.rpartition(":")
+    if not host or not port.isdigit():
+        raise click.BadParameter(f"{push_listen!r} is not ADDRESS:PORT", param_hint="--push-listen")
+    try:
+        access = IronicAccess.from_environment(os.environ)
+        client = Client.from_kubeconfig()
+    except (SettingsError, ConfigError) as error:
+        raise click.ClickException(str(error)) from error
+    asyncio.run(_run(client, access, _push_listen(state, host.strip("[]"), int(port))))
+
+
+def _push_listen(state: StateFolder, host: str, port: int) -> PushListen:
+    names = list(dict.fromkeys([host, "127.0.0.1", "localhost"]))
+    certificate = Authority(state.ca).issue(state.operator, "operator", names)
+    return PushListen(
+        host=host,
+        port=port,
+        tls=certificate.server_context(),
+        token=kept_token(state.operator / "push-token"),
+    )
+
+
+async def _run(client: Client, access: IronicAccess, push: PushListen) -> None:
+    told_to_stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, told_to_stop.set)
+    async with client, EventRecorder(client) as recorder, IronicProvisioner(access, push) as backend:
+        hosts = HostController(client, backend, recorder, namespace=os.environ.get("WATCH_NAMESPACE", ""))
+        manager = Manager([hosts.hosts, hosts.secrets], [hosts.controller], tasks=[hosts.follow_backend])
+        work = [
+            asyncio.create_task(manager.run(), name="manager"),
+            asyncio.create_task(told_to_stop.wait(), name="signal"),
+        ]
+        announcing = asyncio.create_task(_announce(manager, backend))
+        try:
+            done, _ = await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in (*work, announcing):
+                task.cancel()
+            await asyncio.gather(*work, announcing, return_exceptions=True)
+
+
+async def _announce(manager: Manager, backend: IronicProvisioner) -> None:
+    """Say when the controllers run, and when the back end can be used or why it cannot yet."""
+    await manager.started()
+    click.echo(f"operator ready, push received on port {backend.push_port}")
+    said = ""
+    while True:
+        try:
+            await backend.check()
+        except BackendError as error:
+            if (text := str(error)) != said:
+                log.warning("the back end cannot take orders yet: %s", text)
+                said = text
+            await asyncio.sleep(2)
+        else:
+            log.info("the back end is ready")
+            return

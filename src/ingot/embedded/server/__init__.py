@@ -1,1 +1,15 @@
-"""A Kubernetes API server on one SQLite file."""
+"""A Kubernetes API server on one SQLite file: kubectl is its judge.
+
+    request ──> app ──> requests (what is asked) ──> auth (may they) ──> reading, watching, writing ──> rendering ──> answer
+                                                                              │
+                       kinds, builtins (what there is)                      store (memory, order) ──> database (disk)
+                       schema, metadata, patches, selectors (rules)           └──> garbage (what follows)
+
+First file to read: `store` for the promises, `writing` for what happens to an object, `app` for the way of a request.
+`serve` starts it in this process; the command `ingot api-server` is a thin wrapper around it.
+"""
+
+from ingot.embedded.server.errors import StateError
+from ingot.embedded.server.running import Running, serve
+
+__all__ = ["Running", "StateError", "serve"]

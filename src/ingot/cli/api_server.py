@@ -1,0 +1,85 @@
+"""`ingot api-server`: run the embedded Kubernetes API until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+
+import click
+
+from ingot.embedded.server import StateError, serve
+
+
+def _default_state() -> Path:
+    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(base) / "ingot"
+
+
+def _address(ctx: click.Context, parameter: click.Parameter, text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdecimal() or int(port) > 65535:
+        raise click.BadParameter(
+            f"{text!r} is not ADDRESS:PORT; for example 127.0.0.1:6443, or port 0 for any free one"
+        )
+    return host.strip("[]"), int(port)
+
+
+@click.command("api-server")
+@click.option(
+    "--state",
+    type=click.Path(path_type=Path, file_okay=False),
+    envvar="INGOT_STATE",
+    default=_default_state,
+    show_default="the XDG state folder",
+    help="Folder that holds everything this server keeps.",
+)
+@click.option(
+    "--listen",
+    metavar="ADDRESS:PORT",
+    default="127.0.0.1:6443",
+    show_default=True,
+    callback=_address,
+    help="Where to listen; port 0 takes any free one.",
+)
+def api_server(state: Path, listen: tuple[str, int]) -> None:
+    """Run the embedded Kubernetes API.
+
+    Writes STATE/kubeconfig and STATE/kubeconfig-readonly, prints one line when it is ready, and runs until SIGTERM or Ctrl-C.
+    """
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    try:
+        asyncio.run(_serve_until_stopped(state, *listen))
+    except StateError as error:
+        raise click.ClickException(str(error)) from error
+    except BaseExceptionGroup as group:
+        mine, rest = group.split(StateError)
+        if mine is None or rest is not None:
+            raise
+        raise click.ClickException(str(_first(mine))) from group
+
+
+def _first(group: BaseExceptionGroup[StateError]) -> BaseException:
+    found: BaseException = group
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found
+
+
+async def _serve_until_stopped(state: Path, host: str, port: int) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(name, stop.set)
+    async with serve(state, host, port) as running:
+        click.echo(f"api-server ready at {running.url} (kubeconfig: {running.kubeconfig})")
+        # A reader that waits for this line may be a pipe.
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+        await stop.wait()

@@ -1,0 +1,77 @@
+"""Who is asking, and whether they may.
+
+Two identities, each with a random token of its own in the state folder: `admin` may do everything, `read-only` may
+look at everything but Secrets. Tokens are compared in constant time and appear nowhere but in their files and the
+kubeconfigs.
+"""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ingot.embedded.server.errors import forbidden, unauthorized
+from ingot.embedded.server.kinds import READ_VERBS
+from ingot.trust import Secret, kept_token
+
+# What anybody may ask: whether the server lives, and which one it is.
+OPEN_PATHS: Final = frozenset({"/healthz", "/livez", "/readyz", "/version"})
+# Asking about oneself is not writing.
+REVIEWS: Final = frozenset({"selfsubjectreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews"})
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    name: str
+    groups: tuple[str, ...]
+    may_write: bool
+
+
+ADMIN: Final = Identity("ingot:admin", ("system:masters", "system:authenticated"), may_write=True)
+READ_ONLY: Final = Identity("ingot:read-only", ("ingot:readers", "system:authenticated"), may_write=False)
+
+
+class Gate:
+    """The tokens of one server."""
+
+    def __init__(self, folder: Path) -> None:
+        self.admin_token: Secret = kept_token(folder / "token-admin")
+        self.read_only_token: Secret = kept_token(folder / "token-readonly")
+
+    def identify(self, authorization: str) -> Identity:
+        scheme, _, token = authorization.partition(" ")
+        if scheme.lower() != "bearer":
+            raise unauthorized()
+        given = token.strip().encode()
+        found = None
+        # Both are always compared, so that the time says nothing about which one was nearly right.
+        for secret, identity in ((self.admin_token, ADMIN), (self.read_only_token, READ_ONLY)):
+            if hmac.compare_digest(given, secret.reveal().encode()):
+                found = identity
+        if found is None:
+            raise unauthorized()
+        return found
+
+
+def allowed(who: Identity, verb: str, resource: str) -> bool:
+    """`resource` is the plural with its group, as `baremetalhosts.metal3.io`; empty for paths that are no resource."""
+    if who.may_write:
+        return True
+    plural, _, group = resource.partition(".")
+    if plural in REVIEWS:
+        return verb == "create"
+    return verb in READ_VERBS and not (plural == "secrets" and group == "")
+
+
+def require(who: Identity, verb: str, resource: str, *, namespace: str, name: str) -> None:
+    if allowed(who, verb, resource):
+        return
+    plural, _, group = resource.partition(".")
+    what = f'{resource} "{name}"' if name else resource
+    where = f' in the namespace "{namespace}"' if namespace else " at the cluster scope"
+    raise forbidden(
+        f'{what} is forbidden: User "{who.name}" cannot {verb} resource "{plural}" in API group "{group}"{where}',
+        details={"name": name, "group": group, "kind": plural} if name else {"group": group, "kind": plural},
+    )

@@ -1,0 +1,215 @@
+"""The SQLite file: objects as they are, and a bounded log of how they came to be so.
+
+One thread writes. It takes everything that waits and commits it as one transaction, synced to disk before anybody is
+told: an acknowledged write survives `kill -9` and a power cut, and a hundred writers share the price of one sync.
+Reading happens once, at the start; afterwards the memory of `store` answers.
+
+A transaction that fails takes with it every write that was decided on top of it: those carry the same epoch.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ingot.embedded.server.errors import ServerError, StateError
+
+FORMAT: Final = 1
+LOG_ROWS: Final = 10_000
+LOG_BYTES: Final = 256 * 1024 * 1024
+_BATCH: Final = 256
+_TRIM_BATCH: Final = 1_000
+
+_TABLES: Final = """
+CREATE TABLE object (
+    resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
+    version INTEGER NOT NULL, at REAL NOT NULL, body BLOB NOT NULL,
+    PRIMARY KEY (resource, namespace, name)
+);
+CREATE TABLE log (
+    version INTEGER PRIMARY KEY, type TEXT NOT NULL,
+    resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
+    at REAL NOT NULL, body BLOB NOT NULL, was BLOB
+);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One change: the object as it is now (or as it last was), and what selectors saw of it before."""
+
+    version: int
+    type: str
+    resource: str
+    namespace: str
+    name: str
+    at: float
+    body: bytes
+    was: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRow:
+    resource: str
+    namespace: str
+    name: str
+    version: int
+    at: float
+    body: bytes
+
+
+class Overtaken(ServerError):
+    """A write that was decided on top of one that failed."""
+
+
+class Database:
+    """An open file and the thread that writes to it. `on_done` is called from that thread, once a batch."""
+
+    def __init__(self, path: Path, on_done: Callable[[Sequence[Row], Exception | None], None]) -> None:
+        self._path = path
+        self._on_done = on_done
+        self._queue: queue.SimpleQueue[tuple[int, Row] | None] = queue.SimpleQueue()
+        self._failed_epoch = -1
+        self._connection = _opened(path)
+        self._log_rows, self._log_bytes = self._connection.execute(
+            "SELECT count(*), coalesce(sum(length(body)), 0) FROM log"
+        ).fetchone()
+        self._thread = threading.Thread(target=self._write_until_closed, name="api-database", daemon=True)
+
+    def objects(self) -> Iterator[ObjectRow]:
+        rows = self._connection.execute("SELECT resource, namespace, name, version, at, body FROM object")
+        return (ObjectRow(*row) for row in rows)
+
+    def log(self) -> Iterator[Row]:
+        rows = self._connection.execute(
+            "SELECT version, type, resource, namespace, name, at, body, was FROM log ORDER BY version"
+        )
+        return (Row(*row) for row in rows)
+
+    def start(self) -> None:
+        """From here on only the writing thread touches the file."""
+        self._thread.start()
+
+    def submit(self, epoch: int, row: Row) -> None:
+        self._queue.put((epoch, row))
+
+    def close(self) -> None:
+        """Write what is waiting, then let go of the file."""
+        if self._thread.is_alive():
+            self._queue.put(None)
+            self._thread.join()
+        self._connection.close()
+
+    def _write_until_closed(self) -> None:
+        while (first := self._queue.get()) is not None:
+            batch, closing = self._drained(first)
+            self._write(batch)
+            if closing:
+                return
+
+    def _drained(self, first: tuple[int, Row]) -> tuple[list[tuple[int, Row]], bool]:
+        batch = [first]
+        while len(batch) < _BATCH:
+            try:
+                item = self._queue.get_nowait()
+            except queue.Empty:
+                break
+            if item is None:
+                return batch, True
+            batch.append(item)
+        return batch, False
+
+    def _write(self, batch: Sequence[tuple[int, Row]]) -> None:
+        doomed = [row for epoch, row in batch if epoch <= self._failed_epoch]
+        if doomed:
+            self._on_done(doomed, Overtaken("a write that this one was based on failed"))
+        rows = [row for epoch, row in batch if epoch > self._failed_epoch]
+        if not rows:
+            return
+        try:
+            self._commit(rows)
+        except sqlite3.Error as error:
+            self._failed_epoch = max(epoch for epoch, _ in batch)
+            self._on_done(rows, error)
+        else:
+            self._on_done(rows, None)
+
+    def _commit(self, rows: Sequence[Row]) -> None:
+        connection = self._connection
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            for row in rows:
+                _apply(connection, row)
+            trimmed_rows, trimmed_bytes = self._trim(rows)
+            connection.execute("COMMIT")
+        except sqlite3.Error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        self._log_rows += len(rows) - trimmed_rows
+        self._log_bytes += sum(len(row.body) for row in rows) - trimmed_bytes
+
+    def _trim(self, rows: Sequence[Row]) -> tuple[int, int]:
+        """Drop the oldest of the log, a slice at a time so that no commit is slow."""
+        if self._log_rows < LOG_ROWS + _TRIM_BATCH and self._log_bytes < LOG_BYTES:
+            return 0, 0
+        dropped = self._connection.execute(
+            "DELETE FROM log WHERE version IN (SELECT version FROM log WHERE version < ? ORDER BY version LIMIT ?)"
+            " RETURNING length(body)",
+            (rows[0].version, _TRIM_BATCH),
+        ).fetchall()
+        return len(dropped), sum(size for (size,) in dropped)
+
+
+def _apply(connection: sqlite3.Connection, row: Row) -> None:
+    connection.execute(
+        "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (row.version, row.type, row.resource, row.namespace, row.name, row.at, row.body, row.was),
+    )
+    if row.type == "DELETED":
+        connection.execute(
+            "DELETE FROM object WHERE resource = ? AND namespace = ? AND name = ?",
+            (row.resource, row.namespace, row.name),
+        )
+    else:
+        connection.execute(
+            "INSERT INTO object VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (resource, namespace, name)"
+            " DO UPDATE SET version = excluded.version, at = excluded.at, body = excluded.body",
+            (row.resource, row.namespace, row.name, row.version, row.at, row.body),
+        )
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    # The file holds Secrets; SQLite gives its companions (-wal, -shm) the mode of the file itself.
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        _prepare(connection, path)
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        raise StateError(
+            f"{path} cannot be used as the API's database ({error}). Put a backup in its place, or move it away to start empty."
+        ) from error
+    except StateError:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    (found,) = connection.execute("PRAGMA user_version").fetchone()
+    if found > FORMAT:
+        raise StateError(
+            f"{path} was written by a newer Ingot (format {found}, this one knows {FORMAT}). "
+            "Use that version, or another state folder."
+        )
+    if found == 0:
+        connection.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {FORMAT}; COMMIT;")

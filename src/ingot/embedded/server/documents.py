@@ -1,0 +1,46 @@
+"""API objects as they travel: JSON documents, read and written without a model.
+
+The server serves kinds it knows only by their schema, so a document is a plain dictionary; its shape is checked by
+`schema` and `metadata`, at the edge, once. Encoding is deterministic for equal documents, which is what "nothing
+changed" rests on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
+
+import msgspec
+
+# A JSON value of any kind has no better static type; everything that leaves this package is checked against a schema first.
+Document: TypeAlias = dict[str, Any]
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+def encode(document: object) -> bytes:
+    return _encode(document)
+
+
+def decode(body: bytes) -> Document:
+    """The document in these bytes, which must be an object. Raises ValueError otherwise."""
+    value = _decode(body)
+    if not isinstance(value, dict):
+        raise ValueError(f"expected a JSON object, found {type(value).__name__}")
+    return value
+
+
+def dig(document: object, *path: str) -> Any:
+    """The value at this path of keys, or None where any part of the way is missing."""
+    for part in path:
+        if not isinstance(document, Mapping):
+            return None
+        document = document.get(part)
+    return document
+
+
+def timestamp() -> str:
+    """The time now, as the API writes it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

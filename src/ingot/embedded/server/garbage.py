@@ -1,0 +1,224 @@
+"""Garbage collection: what goes when something else goes.
+
+A dependent goes when its last owner is gone. Owners are known by their uid, so one that was deleted and made anew
+under the same name does not count; an owner of a kind that this API does not serve is left in peace. A namespace
+being deleted is emptied, then goes. Deleting with `Orphan` sets dependents free instead, with `Foreground` the owner
+stays until those that block it are gone. Events go after an hour.
+
+All of it is decided from what is stored, so a restart goes on where it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable
+from typing import Final
+
+from ingot.api.meta import Key
+from ingot.embedded.server.builtins import EVENTS, NAMESPACES
+from ingot.embedded.server.documents import Document, dig
+from ingot.embedded.server.errors import Refused
+from ingot.embedded.server.kinds import Kind, Registry
+from ingot.embedded.server.store import Change, Store, Stored, is_terminating
+from ingot.embedded.server.writing import FOREGROUND, ORPHAN, Deletion, Manner, Writing
+
+log = logging.getLogger(__name__)
+
+EVENT_LIFE: Final = 3600.0
+_EXPIRE_EVERY: Final = 60.0
+_RETRY_AFTER: Final = 1.0
+
+Place = tuple[Kind, Key]
+
+
+class Garbage:
+    def __init__(self, store: Store, registry: Registry, writing: Writing) -> None:
+        self._store = store
+        self._registry = registry
+        self._writing = writing
+        self._places: dict[str, Place] = {}
+        self._dependents: dict[str, set[Place]] = {}
+        # What has to be looked at again; a dictionary keeps the order and holds each once.
+        self._todo: dict[Place, None] = {}
+        self._wake = asyncio.Event()
+        for collection in store.collections():
+            for item in collection.items.values():
+                self._index(collection.kind, item)
+                if _concerns_us(collection.kind, item):
+                    self._look_at((collection.kind, item.key))
+        store.subscribe(self._noticed)
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._collect())
+            tasks.create_task(self._expire())
+
+    async def _collect(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._todo:
+                place = next(iter(self._todo))
+                del self._todo[place]
+                try:
+                    await self._consider(place)
+                except Refused as refusal:
+                    # Somebody else was faster, or the disk is full: what is stored then says what is left to do.
+                    log.info(
+                        "garbage collection of %s %s waits: %s", place[0].resource, place[1], refusal.message
+                    )
+                    asyncio.get_running_loop().call_later(_RETRY_AFTER, self._look_at, place)
+
+    async def _expire(self) -> None:
+        while True:
+            oldest = time.time() - EVENT_LIFE
+            for event in [item for item in self._store.collection(EVENTS).items.values() if item.at < oldest]:
+                await self._delete(EVENTS, event)
+            await asyncio.sleep(_EXPIRE_EVERY)
+
+    # What happened
+
+    def _noticed(self, change: Change) -> None:
+        if change.before is not None:
+            self._unindex(change.kind, change.before)
+        if change.type == "DELETED":
+            for place in self._dependents.get(change.now.uid, ()):
+                self._look_at(place)
+        else:
+            self._index(change.kind, change.now)
+            if _concerns_us(change.kind, change.now):
+                self._look_at((change.kind, change.now.key))
+        for owner in change.now.owners:
+            # An owner that waits for its dependents wants to know.
+            if (waiting := self._places.get(owner)) is not None:
+                self._look_at(waiting)
+        if change.now.key.namespace:
+            self._look_at((NAMESPACES, Key("", change.now.key.namespace)))
+
+    def _look_at(self, place: Place) -> None:
+        self._todo[place] = None
+        self._wake.set()
+
+    def _index(self, kind: Kind, item: Stored) -> None:
+        self._places[item.uid] = (kind, item.key)
+        for owner in item.owners:
+            self._dependents.setdefault(owner, set()).add((kind, item.key))
+
+    def _unindex(self, kind: Kind, item: Stored) -> None:
+        self._places.pop(item.uid, None)
+        for owner in item.owners:
+            places = self._dependents.get(owner, set())
+            places.discard((kind, item.key))
+            if not places:
+                self._dependents.pop(owner, None)
+
+    # What follows from it
+
+    async def _consider(self, place: Place) -> None:
+        kind, key = place
+        item = self._store.get(kind, key)
+        if item is None:
+            return
+        if kind is NAMESPACES:
+            await self._empty_namespace(item)
+        elif item.owners:
+            await self._without_gone_owners(kind, item)
+        finalizers = item.document()["metadata"].get("finalizers", ())
+        if ORPHAN in finalizers:
+            await self._set_free(kind, item)
+        elif FOREGROUND in finalizers:
+            await self._finish_foreground(kind, item)
+
+    async def _without_gone_owners(self, kind: Kind, item: Stored) -> None:
+        references = item.document()["metadata"].get("ownerReferences", [])
+        gone = [
+            reference["uid"] for reference in references if not self._is_there(reference, item.key.namespace)
+        ]
+        if not gone:
+            return
+        if len(gone) == len(references):
+            await self._delete(kind, item)
+        else:
+            await self._drop_owners(kind, item, gone)
+
+    def _is_there(self, reference: Document, namespace: str) -> bool:
+        kind = self._registry.named(reference["apiVersion"], reference["kind"])
+        if kind is None:
+            return True
+        found = self._places.get(reference["uid"])
+        return found is not None and found[0] is kind and found[1].namespace in ("", namespace)
+
+    async def _empty_namespace(self, namespace: Stored) -> None:
+        if not is_terminating(namespace.document()):
+            return
+        left = False
+        for collection in self._store.collections():
+            for key in list(collection.keys(namespace.key.name)) if collection.kind.namespaced else ():
+                left = True
+                item = collection.items.get(key)
+                if item is not None and not is_terminating(item.document()):
+                    await self._delete(collection.kind, item)
+        if not left:
+            await self._writing.finish_namespace(namespace.key.name)
+
+    async def _set_free(self, kind: Kind, owner: Stored) -> None:
+        for dependent_kind, item in self._dependents_of(owner):
+            await self._drop_owners(dependent_kind, item, [owner.uid])
+        await self._drop_finalizer(kind, owner, ORPHAN)
+
+    async def _finish_foreground(self, kind: Kind, owner: Stored) -> None:
+        waits = False
+        for dependent_kind, item in self._dependents_of(owner):
+            document = item.document()
+            if not is_terminating(document):
+                await self._delete(dependent_kind, item)
+            if self._store.get(dependent_kind, item.key) is not None and any(
+                reference.get("blockOwnerDeletion")
+                for reference in document["metadata"]["ownerReferences"]
+                if reference["uid"] == owner.uid
+            ):
+                waits = True
+        if not waits:
+            await self._drop_finalizer(kind, owner, FOREGROUND)
+
+    def _dependents_of(self, owner: Stored) -> Iterable[tuple[Kind, Stored]]:
+        for kind, key in list(self._dependents.get(owner.uid, ())):
+            if (item := self._store.get(kind, key)) is not None:
+                yield kind, item
+
+    async def _delete(self, kind: Kind, item: Stored) -> None:
+        try:
+            await self._writing.delete(kind, item.key, Deletion(uid=item.uid))
+        except Refused as refusal:
+            if refusal.code not in (404, 409):
+                raise
+
+    async def _drop_owners(self, kind: Kind, item: Stored, uids: list[str]) -> None:
+        def edit(document: Document) -> Document:
+            left = [
+                owner for owner in document["metadata"].get("ownerReferences", []) if owner["uid"] not in uids
+            ]
+            document["metadata"]["ownerReferences"] = left
+            return document
+
+        await self._writing.change(kind, item.key, edit, Manner(field_validation="Ignore"))
+
+    async def _drop_finalizer(self, kind: Kind, item: Stored, name: str) -> None:
+        def edit(document: Document) -> Document:
+            left = [found for found in dig(document, "metadata", "finalizers") or [] if found != name]
+            document["metadata"]["finalizers"] = left
+            return document
+
+        await self._writing.change(kind, item.key, edit, Manner(field_validation="Ignore"))
+
+
+def _concerns_us(kind: Kind, item: Stored) -> bool:
+    """A quick look without decoding: most objects have neither owners nor one of our finalizers."""
+    return (
+        kind is NAMESPACES
+        or bool(item.owners)
+        or f'"{ORPHAN}"'.encode() in item.body
+        or f'"{FOREGROUND}"'.encode() in item.body
+    )

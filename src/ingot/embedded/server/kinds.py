@@ -1,0 +1,148 @@
+"""The kinds this server serves: where each lives, what it looks like, what may be done with it.
+
+A `Kind` is made from a CRD, or written down in `builtins`. The `Registry` finds them by where they are in the URL.
+Kinds are fixed for the life of a server: they are part of the release, as the controllers that know them are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+from ingot.embedded.server import columns, jsonpath
+from ingot.embedded.server.columns import Column
+from ingot.embedded.server.documents import Document, dig
+from ingot.embedded.server.errors import Cause, StateError
+from ingot.embedded.server.schema import Shape
+from ingot.embedded.server.selectors import Selectable
+
+ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+READ_VERBS: Final = ("get", "list", "watch")
+
+FieldReader = Callable[[Document], str]
+
+
+def _nothing(new: Document, old: Document | None) -> None:
+    """Most kinds need no preparing."""
+
+
+def _no_causes(new: Document, old: Document | None) -> list[Cause]:
+    return []
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Kind:
+    group: str
+    version: str
+    kind: str
+    plural: str
+    singular: str
+    schema: Mapping[str, Any]
+    namespaced: bool = True
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    columns: tuple[Column, ...] = (columns.NAME, columns.AGE)
+    verbs: tuple[str, ...] = ALL_VERBS
+    has_status: bool = False
+    # Built-in kinds take strategic patches and unconditional updates, and have no generation.
+    built_in: bool = False
+    fields: Mapping[str, FieldReader] = field(default_factory=dict)
+    # Fills in what the schema cannot, in place; raises Refused where Kubernetes cannot even decode.
+    prepare: Callable[[Document, Document | None], None] = _nothing
+    # What only this kind demands.
+    check: Callable[[Document, Document | None], list[Cause]] = _no_causes
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def list_kind(self) -> str:
+        return f"{self.kind}List"
+
+    @cached_property
+    def resource(self) -> str:
+        """`baremetalhosts.metal3.io`: how messages call the kind, and its key in the store."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @cached_property
+    def shape(self) -> Shape:
+        return Shape(self.schema)
+
+    @cached_property
+    def field_names(self) -> frozenset[str]:
+        return frozenset(
+            {"metadata.name", *(("metadata.namespace",) if self.namespaced else ()), *self.fields}
+        )
+
+    def selectable(self, document: Document) -> Selectable:
+        found = {"metadata.name": str(dig(document, "metadata", "name") or "")}
+        if self.namespaced:
+            found["metadata.namespace"] = str(dig(document, "metadata", "namespace") or "")
+        found.update((name, read(document)) for name, read in self.fields.items())
+        return Selectable(dig(document, "metadata", "labels") or {}, found)
+
+
+def field_at(path: str) -> FieldReader:
+    """The text at a path, as field selectors compare it; empty where there is nothing."""
+    find = jsonpath.compiled(path)
+
+    def read(document: Document) -> str:
+        found = find(document)
+        return jsonpath.as_text(found[0]) if found else ""
+
+    return read
+
+
+def from_crd(crd: Mapping[str, Any]) -> Kind:
+    """The kind a CustomResourceDefinition defines, in the version it is stored in."""
+    spec = crd["spec"]
+    names = spec["names"]
+    version = next(version for version in spec["versions"] if version.get("storage"))
+    return Kind(
+        group=spec["group"],
+        version=version["name"],
+        kind=names["kind"],
+        plural=names["plural"],
+        singular=names.get("singular") or names["kind"].lower(),
+        schema=dig(version, "schema", "openAPIV3Schema") or {"type": "object"},
+        namespaced=spec["scope"] == "Namespaced",
+        short_names=tuple(names.get("shortNames") or ()),
+        categories=tuple(names.get("categories") or ()),
+        columns=columns.of_crd(version.get("additionalPrinterColumns") or ()),
+        has_status="status" in (version.get("subresources") or {}),
+        fields={
+            selectable["jsonPath"].removeprefix("."): field_at(selectable["jsonPath"])
+            for selectable in version.get("selectableFields") or ()
+        },
+    )
+
+
+class Registry:
+    """All kinds of one server."""
+
+    def __init__(self, kinds: Iterable[Kind]) -> None:
+        self.kinds: Sequence[Kind] = tuple(kinds)
+        self._by_place = {(kind.group, kind.version, kind.plural): kind for kind in self.kinds}
+        self._by_name = {(kind.group, kind.kind): kind for kind in self.kinds}
+        if len(self._by_place) != len(self.kinds):
+            raise StateError(
+                "two definitions claim the same group, version and plural name; each kind needs its own"
+            )
+
+    def at(self, group: str, version: str, plural: str) -> Kind | None:
+        return self._by_place.get((group, version, plural))
+
+    def named(self, api_version: str, kind: str) -> Kind | None:
+        """The kind that an owner reference names, in whatever version."""
+        group = api_version.rpartition("/")[0]
+        return self._by_name.get((group, kind))
+
+    def groups(self) -> dict[str, dict[str, list[Kind]]]:
+        """Group → version → kinds, in the order of registration."""
+        found: dict[str, dict[str, list[Kind]]] = {}
+        for kind in self.kinds:
+            found.setdefault(kind.group, {}).setdefault(kind.version, []).append(kind)
+        return found

@@ -1,0 +1,188 @@
+"""Metadata: the part of an object that all kinds share, and most of which the server owns.
+
+`read` turns what a client sent into metadata of the right types; what it does not know is named, what the server owns
+is dropped. `born` and `carried_over` fill in the server's part for a new object and for a changed one. `problems`
+checks names, labels and finalizers.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, Final
+
+import msgspec
+
+from ingot.embedded.server.documents import Document, dig, encode, timestamp
+from ingot.embedded.server.errors import Cause, bad_request, cause
+from ingot.embedded.server.kinds import Kind
+from ingot.embedded.server.names import (
+    label_key_problem,
+    label_problem,
+    label_value_problem,
+    subdomain_problem,
+)
+
+_ANNOTATIONS_LIMIT: Final = 256 * 1024
+
+
+class _Owner(msgspec.Struct, rename="camel", omit_defaults=True):
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+    block_owner_deletion: bool | None = None
+
+
+class _Metadata(msgspec.Struct, rename="camel", omit_defaults=True):
+    """What a client may say about an object. A field that is null counts as absent."""
+
+    name: str | None = None
+    generate_name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    generation: int | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    owner_references: list[_Owner] | None = None
+    finalizers: list[str] | None = None
+
+
+_KNOWN: Final = frozenset(_Metadata.__struct_encode_fields__)
+_DROPPED: Final = frozenset({"managedFields", "selfLink"})
+_SERVERS_OWN: Final = (
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "generateName",
+)
+
+
+def read(kind: Kind, document: Document, unknown: list[str]) -> Document:
+    """The metadata of a document, checked for types; names of unknown fields go to `unknown`."""
+    given = document.get("metadata")
+    if given is None:
+        given = {}
+    try:
+        checked = msgspec.convert(given, _Metadata)
+    except msgspec.ValidationError as error:
+        raise bad_request(
+            f'{kind.kind} in version "{kind.version}" cannot be handled: metadata: {error}'
+        ) from None
+    unknown.extend(f"metadata.{name}" for name in given if name not in _KNOWN | _DROPPED)
+    made: Document = msgspec.to_builtins(checked)
+    return {name: value for name, value in made.items() if value not in ("", {}, [])}
+
+
+def born(kind: Kind, metadata: Document) -> None:
+    """What the server says about an object when it is created."""
+    for name in (*_SERVERS_OWN, "resourceVersion"):
+        if name != "generateName":
+            metadata.pop(name, None)
+    metadata["uid"] = str(uuid.uuid4())
+    metadata["creationTimestamp"] = timestamp()
+    if not kind.built_in:
+        metadata["generation"] = 1
+
+
+def carried_over(metadata: Document, old: Document) -> None:
+    """A change cannot touch what the server owns: it stays as it was."""
+    for name in _SERVERS_OWN:
+        metadata.pop(name, None)
+        if name in old:
+            metadata[name] = old[name]
+
+
+def problems(kind: Kind, metadata: Document, old: Document | None) -> list[Cause]:
+    found: list[Cause] = []
+    name = metadata.get("name", "")
+    if not name:
+        found.append(cause("Required", "metadata.name", "name or generateName is required"))
+    elif old is None and (problem := name_problem(kind, name)):
+        found.append(cause("Invalid", "metadata.name", problem, shown=_quoted(name)))
+    found += _label_problems(metadata)
+    found += _owner_problems(metadata.get("ownerReferences", []))
+    found += _finalizer_problems(metadata, old)
+    return found
+
+
+def name_problem(kind: Kind, name: str) -> str:
+    return label_problem(name) if kind.resource == "namespaces" else subdomain_problem(name)
+
+
+def without_server_part(document: Document) -> Document:
+    """The document as far as clients decide it: what is compared to see whether anything changed."""
+    metadata = {
+        name: value
+        for name, value in document.get("metadata", {}).items()
+        if name not in ("resourceVersion", "generation")
+    }
+    return {**document, "metadata": metadata}
+
+
+def content(document: Document, *, with_status: bool) -> dict[str, Any]:
+    """What moves the generation when it changes: all but metadata, and status where it is written apart."""
+    left_out = ("metadata",) if with_status else ("metadata", "status")
+    return {name: value for name, value in document.items() if name not in left_out}
+
+
+def _label_problems(metadata: Document) -> list[Cause]:
+    found = []
+    for key, value in metadata.get("labels", {}).items():
+        if problem := label_key_problem(key):
+            found.append(cause("Invalid", "metadata.labels", problem, shown=_quoted(key)))
+        if problem := label_value_problem(value):
+            found.append(cause("Invalid", "metadata.labels", problem, shown=_quoted(value)))
+    annotations = metadata.get("annotations", {})
+    found += [
+        cause("Invalid", "metadata.annotations", problem, shown=_quoted(key))
+        for key in annotations
+        if (problem := label_key_problem(key.lower()))
+    ]
+    if sum(len(key) + len(value) for key, value in annotations.items()) > _ANNOTATIONS_LIMIT:
+        found.append(
+            Cause(
+                "metadata.annotations",
+                "FieldValueTooLong",
+                f"Too long: may not be more than {_ANNOTATIONS_LIMIT} bytes",
+            )
+        )
+    return found
+
+
+def _owner_problems(owners: list[Document]) -> list[Cause]:
+    found = []
+    for index, owner in enumerate(owners):
+        for name in ("apiVersion", "kind", "name", "uid"):
+            if not owner.get(name):
+                where = f"metadata.ownerReferences[{index}].{name}"
+                found.append(cause("Invalid", where, f"{name} must not be empty", shown='""'))
+    if sum(1 for owner in owners if owner.get("controller")) > 1:
+        found.append(
+            cause("Invalid", "metadata.ownerReferences", "only one reference can have controller set to true")
+        )
+    return found
+
+
+def _finalizer_problems(metadata: Document, old: Document | None) -> list[Cause]:
+    found = [
+        cause("Invalid", f"metadata.finalizers[{index}]", problem, shown=_quoted(name))
+        for index, name in enumerate(metadata.get("finalizers", []))
+        if (problem := label_key_problem(name))
+    ]
+    if old is not None and dig(old, "deletionTimestamp"):
+        added = set(metadata.get("finalizers", [])) - set(old.get("finalizers", []))
+        if added:
+            words = f"no new finalizers can be added if the object is being deleted, found new finalizers {sorted(added)}"
+            found.append(cause("Forbidden", "metadata.finalizers", words))
+    return found
+
+
+def _quoted(text: str) -> str:
+    return encode(text).decode()

@@ -1,0 +1,153 @@
+"""How objects are shown: whole, as metadata only, or as rows of a table.
+
+What a client gets is negotiated in `Accept`. Whole objects are passed on as the bytes that are stored; only tables
+need decoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from ingot.embedded.server.documents import Document, encode
+from ingot.embedded.server.errors import not_acceptable
+from ingot.embedded.server.kinds import Kind
+from ingot.embedded.server.store import Stored
+
+_META_VERSION: Final = "meta.k8s.io/v1"
+
+
+class _WithMetadata(msgspec.Struct):
+    metadata: msgspec.Raw
+
+
+class View:
+    """Whole objects, as they are."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+
+    def one(self, item: Stored) -> bytes:
+        return item.body
+
+    def listed(self, items: Sequence[Stored], metadata: Document) -> bytes:
+        return _list(self.kind.list_kind, self.kind.api_version, metadata, [item.body for item in items])
+
+    def bookmark(self, metadata: Document) -> bytes:
+        return encode({"kind": self.kind.kind, "apiVersion": self.kind.api_version, "metadata": metadata})
+
+    def event(self, item: Stored) -> bytes:
+        return self.one(item)
+
+
+class MetadataView(View):
+    """Only the metadata: what a cache needs that must not hold values."""
+
+    def one(self, item: Stored) -> bytes:
+        metadata = bytes(msgspec.json.decode(item.body, type=_WithMetadata).metadata)
+        return b'{"kind":"PartialObjectMetadata","apiVersion":"%s","metadata":%s}' % (
+            _META_VERSION.encode(),
+            metadata,
+        )
+
+    def listed(self, items: Sequence[Stored], metadata: Document) -> bytes:
+        return _list("PartialObjectMetadataList", _META_VERSION, metadata, [self.one(item) for item in items])
+
+    def bookmark(self, metadata: Document) -> bytes:
+        return encode({"kind": "PartialObjectMetadata", "apiVersion": _META_VERSION, "metadata": metadata})
+
+
+class TableView(View):
+    """Rows for people. In a watch only the first event carries the columns."""
+
+    def __init__(self, kind: Kind, include: str) -> None:
+        super().__init__(kind)
+        self._include = include
+        self._metadata = MetadataView(kind)
+        self._whole = View(kind)
+        self._announced = False
+
+    def one(self, item: Stored) -> bytes:
+        return encode(self._table([item], {"resourceVersion": str(item.version)}))
+
+    def listed(self, items: Sequence[Stored], metadata: Document) -> bytes:
+        return encode(self._table(items, metadata))
+
+    def bookmark(self, metadata: Document) -> bytes:
+        return encode(
+            {
+                "kind": "Table",
+                "apiVersion": _META_VERSION,
+                "metadata": metadata,
+                "columnDefinitions": [],
+                "rows": [],
+            }
+        )
+
+    def event(self, item: Stored) -> bytes:
+        table = self._table([item], {"resourceVersion": str(item.version)})
+        if self._announced:
+            table["columnDefinitions"] = []
+        self._announced = True
+        return encode(table)
+
+    def _table(self, items: Sequence[Stored], metadata: Document) -> Document:
+        return {
+            "kind": "Table",
+            "apiVersion": _META_VERSION,
+            "metadata": metadata,
+            "columnDefinitions": [column.definition() for column in self.kind.columns],
+            "rows": [self._row(item) for item in items],
+        }
+
+    def _row(self, item: Stored) -> Document:
+        document = item.document()
+        row: Document = {"cells": [column.read(document) for column in self.kind.columns]}
+        if self._include == "Object":
+            row["object"] = msgspec.Raw(self._whole.one(item))
+        elif self._include != "None":
+            row["object"] = msgspec.Raw(self._metadata.one(item))
+        return row
+
+
+@dataclass(frozen=True, slots=True)
+class MediaType:
+    name: str
+    parameters: dict[str, str]
+
+
+def media_types(header: str) -> list[MediaType]:
+    found = []
+    for part in header.split(","):
+        name, *parameters = (piece.strip() for piece in part.split(";"))
+        pairs = (parameter.partition("=") for parameter in parameters)
+        found.append(MediaType(name.lower(), {key.strip(): value.strip() for key, _, value in pairs}))
+    return found
+
+
+def view_for(kind: Kind, accept: str, include_object: str) -> View:
+    """The first of the wanted representations that this server has."""
+    for wanted in media_types(accept or "*/*"):
+        if wanted.name not in ("application/json", "application/*", "*/*"):
+            continue
+        match wanted.parameters.get("as"), wanted.parameters.get("v", "v1"):
+            case None, _:
+                return View(kind)
+            case ("Table", "v1"):
+                return TableView(kind, include_object)
+            case (("PartialObjectMetadata" | "PartialObjectMetadataList"), "v1"):
+                return MetadataView(kind)
+            case _:
+                continue
+    raise not_acceptable(
+        "only the following media types are accepted: application/json, application/json;as=Table;v=v1;g=meta.k8s.io, "
+        "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+    )
+
+
+def _list(kind: str, api_version: str, metadata: Document, bodies: Sequence[bytes]) -> bytes:
+    head = encode({"kind": kind, "apiVersion": api_version, "metadata": metadata})
+    return b'%s,"items":[%s]}' % (head[:-1], b",".join(bodies))

@@ -1,0 +1,210 @@
+"""Starting and stopping: a state folder becomes a server, and a server leaves its folder as it must be found again.
+
+    async with serve(state) as running:
+        running.url, running.kubeconfig
+
+Leaving the block ends open watches, writes what is waiting, and lets go of the folder. One server at a time may use a
+folder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import ssl
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from aiohttp import web
+
+from ingot.api import admission
+from ingot.api.crd import all_crds
+from ingot.api.meta import Key
+from ingot.embedded.server import kubeconfig
+from ingot.embedded.server.app import Api
+from ingot.embedded.server.auth import ADMIN, READ_ONLY, Gate
+from ingot.embedded.server.builtins import BUILT_IN, DEFINITIONS, FIRST_NAMESPACES, NAMESPACES
+from ingot.embedded.server.documents import Document, dig, encode, timestamp
+from ingot.embedded.server.errors import Cause, Refused, StateError, cause
+from ingot.embedded.server.garbage import Garbage
+from ingot.embedded.server.kinds import Registry, from_crd
+from ingot.embedded.server.store import Store
+from ingot.embedded.server.writing import Deletion, Manner, Writing
+from ingot.trust import Authority, Certificate
+
+_RENEW_EVERY: Final = 12 * 3600.0
+_STOP_WITHIN: Final = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that answers."""
+
+    url: str
+    port: int
+    ca_file: Path
+    kubeconfig: Path
+    kubeconfig_readonly: Path
+
+
+@contextlib.asynccontextmanager
+async def serve(
+    state: Path,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    crds: Sequence[Mapping[str, Any]] | None = None,
+) -> AsyncIterator[Running]:
+    """Serve the API of this state folder until the block is left. Without `crds`, the kinds of this release are served."""
+    definitions = all_crds() if crds is None else crds
+    folder = state / "api"
+    with _locked(folder):
+        authority = await asyncio.to_thread(Authority, state / "ca")
+        certificate = await asyncio.to_thread(_certificate, authority, folder, host)
+        gate = await asyncio.to_thread(Gate, folder)
+        registry = Registry((*BUILT_IN, *(from_crd(definition) for definition in definitions)))
+        store = Store(folder / "api.db", registry)
+        try:
+            writing = Writing(store, _admitted)
+            await _install(store, writing, definitions)
+            api = Api(store=store, registry=registry, gate=gate, writing=writing)
+            context = certificate.server_context()
+            async with asyncio.TaskGroup() as tasks:
+                background = [
+                    tasks.create_task(Garbage(store, registry, writing).run()),
+                    tasks.create_task(_keep_renewed(authority, folder, host, context)),
+                ]
+                try:
+                    async with _listening(api, store, host, port, context) as bound:
+                        yield _announced(state, host, bound, certificate, gate)
+                finally:
+                    for task in background:
+                        task.cancel()
+        finally:
+            await store.close()
+
+
+@contextlib.asynccontextmanager
+async def _listening(
+    api: Api, store: Store, host: str, port: int, context: ssl.SSLContext
+) -> AsyncIterator[int]:
+    # Handlers are cancelled when their client goes away; otherwise a quiet watch would outlive its watcher.
+    runner = web.AppRunner(
+        api.application(), handler_cancellation=True, access_log=None, shutdown_timeout=_STOP_WITHIN
+    )
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, host, port, ssl_context=context)
+        try:
+            await site.start()
+        except OSError as error:
+            raise StateError(
+                f"the API cannot listen on {host}:{port} ({error.strerror or error}). Choose another address with --listen."
+            ) from error
+        yield int(runner.addresses[0][1])
+    finally:
+        store.closing.set()
+        await runner.cleanup()
+
+
+def _announced(state: Path, host: str, port: int, certificate: Certificate, gate: Gate) -> Running:
+    reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 (compared with, not bound to)
+    url = f"https://[{reachable}]:{port}" if ":" in reachable else f"https://{reachable}:{port}"
+    running = Running(url, port, certificate.ca_file, state / "kubeconfig", state / "kubeconfig-readonly")
+    for path, who, token in (
+        (running.kubeconfig, ADMIN, gate.admin_token),
+        (running.kubeconfig_readonly, READ_ONLY, gate.read_only_token),
+    ):
+        kubeconfig.write(path, url=url, ca_file=certificate.ca_file, user=who.name, token=token)
+    return running
+
+
+def _certificate(authority: Authority, folder: Path, host: str) -> Certificate:
+    names = dict.fromkeys(("127.0.0.1", "::1", "localhost", host))
+    return authority.issue(folder, "api-server", [name for name in names if name not in ("0.0.0.0", "::")])  # noqa: S104 (compared with, not bound to)
+
+
+async def _keep_renewed(authority: Authority, folder: Path, host: str, context: ssl.SSLContext) -> None:
+    """A server that runs for months must not end with its first certificate. New connections get the new one."""
+    while True:
+        await asyncio.sleep(_RENEW_EVERY)
+        renewed = await asyncio.to_thread(_certificate, authority, folder, host)
+        context.load_cert_chain(renewed.cert_file, renewed.key_file)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o700)
+    handle = os.open(folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(handle, 32).decode(errors="replace").strip() or "unknown"
+            raise StateError(
+                f"another API server (process {holder}) uses the state folder {folder.parent}. "
+                "Stop it first, or choose another folder with --state."
+            ) from None
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(handle)
+
+
+async def _install(store: Store, writing: Writing, definitions: Sequence[Mapping[str, Any]]) -> None:
+    """What is there from the start: the first namespaces, and the definitions of the kinds that are served."""
+    for name in FIRST_NAMESPACES:
+        if store.head(NAMESPACES, Key("", name)) is None:
+            await writing.create(NAMESPACES, "", {"metadata": {"name": name}}, Manner())
+    served = set()
+    for definition in definitions:
+        document = _established(definition, store.head(DEFINITIONS, Key("", definition["metadata"]["name"])))
+        served.add(document["metadata"]["name"])
+        await writing.install(DEFINITIONS, document)
+    for key in list(store.collection(DEFINITIONS).items):
+        if key.name not in served:
+            with contextlib.suppress(Refused):
+                await writing.delete(DEFINITIONS, key, Deletion())
+
+
+def _established(definition: Mapping[str, Any], there: Any) -> Document:
+    """A definition as the API shows it: accepted, served, and since when."""
+    since = dig(there.document(), "metadata", "creationTimestamp") if there else timestamp()
+    spec = definition["spec"]
+    conditions = [
+        {"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": since}
+        for kind, reason, message in (
+            ("NamesAccepted", "NoConflicts", "no conflicts found"),
+            ("Established", "InitialNamesAccepted", "the kind is served"),
+        )
+    ]
+    return {
+        "apiVersion": DEFINITIONS.api_version,
+        "kind": DEFINITIONS.kind,
+        "metadata": dict(definition["metadata"]),
+        "spec": {"conversion": {"strategy": "None"}, **spec},
+        "status": {
+            "acceptedNames": spec["names"],
+            "conditions": conditions,
+            "storedVersions": [version["name"] for version in spec["versions"] if version.get("storage")],
+        },
+    }
+
+
+def _admitted(group: str, kind: str, new: Mapping[str, Any], old: Mapping[str, Any] | None) -> list[Cause]:
+    """Our admission rules, in the words of the API."""
+    return [
+        cause(
+            error.kind.value,
+            error.path,
+            error.message,
+            shown="" if error.value is None else encode(error.value).decode(),
+        )
+        for error in admission.check(group, kind, new, old)
+    ]

@@ -1,0 +1,321 @@
+"""All objects in memory, every change in order, and a file that remembers both.
+
+The rules that everything else rests on:
+
+- A version is the place of a change in the one order of all changes; it never goes back, not even over a restart.
+- A write is decided on `head`, which knows the writes under way; it becomes visible, to readers and watchers alike,
+  when it is on disk. Between reading `head` and calling `put` or `remove` there must be no `await`: that is what
+  makes a decision atomic.
+- A collection remembers its changes for a while. Whoever asks for what is forgotten is told so, and lists again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import bisect
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from ingot.api.meta import Key
+from ingot.embedded.server.database import Database, Overtaken, Row
+from ingot.embedded.server.documents import Document, decode, dig, encode
+from ingot.embedded.server.errors import expired, internal
+from ingot.embedded.server.kinds import Kind, Registry
+from ingot.embedded.server.selectors import Selectable
+
+log = logging.getLogger(__name__)
+
+HISTORY_EVENTS: Final = 10_000
+HISTORY_BYTES: Final = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stored:
+    """An object as it was written: its bytes, and the little that is needed without decoding them."""
+
+    key: Key
+    uid: str
+    version: int
+    at: float
+    body: bytes
+    selectable: Selectable
+    owners: tuple[str, ...]
+
+    def document(self) -> Document:
+        return decode(self.body)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Change:
+    """One step of a collection.
+
+    `was` is what selectors saw before; `before` is the object itself, None where that was before our start.
+    """
+
+    type: str
+    kind: Kind
+    now: Stored
+    was: Selectable | None
+    before: Stored | None
+
+    @property
+    def version(self) -> int:
+        return self.now.version
+
+
+def stored(kind: Kind, document: Document, *, version: int, at: float, body: bytes = b"") -> Stored:
+    metadata = document["metadata"]
+    owners = tuple(str(owner.get("uid", "")) for owner in metadata.get("ownerReferences", ()))
+    return Stored(
+        key=Key(metadata.get("namespace", ""), metadata["name"]),
+        uid=metadata.get("uid", ""),
+        version=version,
+        at=at,
+        body=body or encode(document),
+        selectable=kind.selectable(document),
+        owners=owners,
+    )
+
+
+class Collection:
+    """The objects of one kind, sorted by key, and the recent changes to them."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.items: dict[Key, Stored] = {}
+        self._keys: list[Key] = []
+        self._changes: list[Change] = []
+        self._bytes = 0
+        # Changes up to here are forgotten.
+        self.floor = 0
+        # Objects as they were can be had for versions from here on.
+        self.snapshot_floor = 0
+        self.changed = asyncio.Event()
+
+    def apply(self, change: Change) -> None:
+        key = change.now.key
+        if change.type == "DELETED":
+            self.drop(key)
+        else:
+            self.place(change.now)
+        self.remember(change)
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+    def place(self, item: Stored) -> None:
+        if item.key not in self.items:
+            bisect.insort(self._keys, item.key)
+        self.items[item.key] = item
+
+    def drop(self, key: Key) -> None:
+        if self.items.pop(key, None) is not None:
+            del self._keys[bisect.bisect_left(self._keys, key)]
+
+    def remember(self, change: Change) -> None:
+        self._changes.append(change)
+        self._bytes += len(change.now.body)
+        if len(self._changes) > HISTORY_EVENTS + 1_000 or self._bytes > HISTORY_BYTES:
+            self._forget()
+
+    def _forget(self) -> None:
+        # At least the newest change stays, however large it is.
+        count = max(len(self._changes) - HISTORY_EVENTS, len(self._changes) // 4)
+        count = min(count, len(self._changes) - 1)
+        if count > 0:
+            self.floor = self._changes[count - 1].version
+            self._bytes -= sum(len(change.now.body) for change in self._changes[:count])
+            del self._changes[:count]
+
+    def after(self, version: int) -> Sequence[Change]:
+        """What happened since then. Raises 410 when that is no longer known."""
+        if version < self.floor:
+            raise expired(f"too old resource version: {version} ({self.floor + 1})")
+        return self._changes[bisect.bisect_right(self._changes, version, key=lambda change: change.version) :]
+
+    def keys(self, namespace: str, after: Key | None = None) -> Iterable[Key]:
+        """Keys in order: of one namespace, or of all; after a key, or from the start."""
+        start = bisect.bisect_left(self._keys, Key(namespace, ""))
+        if after is not None:
+            start = max(start, bisect.bisect_right(self._keys, after))
+        end = bisect.bisect_left(self._keys, Key(namespace + "\0", "")) if namespace else len(self._keys)
+        return self._keys[start:end]
+
+    def at(self, version: int) -> dict[Key, Stored]:
+        """The objects as they were at that version. Raises 410 when that is no longer known."""
+        if version < max(self.floor, self.snapshot_floor):
+            raise expired(
+                "The provided continue parameter is too old: the list has changed too much since; list again"
+            )
+        items = dict(self.items)
+        for change in reversed(self.after(version)):
+            if change.before is None:
+                items.pop(change.now.key, None)
+            else:
+                items[change.now.key] = change.before
+        return items
+
+
+class Store:
+    """Every collection of a server, on one file."""
+
+    def __init__(self, path: Path, registry: Registry) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._kinds = {kind.resource: kind for kind in registry.kinds}
+        self._collections = {kind.resource: Collection(kind) for kind in registry.kinds}
+        self._waiting: dict[int, tuple[Change, asyncio.Future[Stored]]] = {}
+        self._head: dict[tuple[str, Key], tuple[int, Stored | None]] = {}
+        self._listeners: list[Callable[[Change], None]] = []
+        self._epoch = 0
+        # The version of the last change that is on disk, and of the last one that was handed out.
+        self.version = 0
+        self._last = 0
+        self.trouble = ""
+        self.closing = asyncio.Event()
+        self._database = Database(path, self._on_done)
+        self._restore()
+        self._database.start()
+
+    async def close(self) -> None:
+        self.closing.set()
+        await asyncio.to_thread(self._database.close)
+        # Let the last acknowledgements through.
+        await asyncio.sleep(0)
+
+    def collection(self, kind: Kind) -> Collection:
+        return self._collections[kind.resource]
+
+    def collections(self) -> Iterable[Collection]:
+        return self._collections.values()
+
+    def subscribe(self, listener: Callable[[Change], None]) -> None:
+        """Call this, on the loop, for every change that is on disk. It must not block."""
+        self._listeners.append(listener)
+
+    def get(self, kind: Kind, key: Key) -> Stored | None:
+        """What is on disk: what a reader may see."""
+        return self._collections[kind.resource].items.get(key)
+
+    def head(self, kind: Kind, key: Key) -> Stored | None:
+        """What will be, once all writes under way are on disk: what a write is decided on."""
+        pending = self._head.get((kind.resource, key))
+        return pending[1] if pending else self.get(kind, key)
+
+    async def settled(self, item: Stored) -> None:
+        """Return when this object, read from `head`, is on disk."""
+        if pending := self._waiting.get(item.version):
+            await asyncio.shield(pending[1])
+
+    def put(self, kind: Kind, document: Document) -> asyncio.Future[Stored]:
+        """Write the object as new or changed. The future is done when it is on disk."""
+        version = self._next_version(document)
+        now = stored(kind, document, version=version, at=time.time())
+        before = self.head(kind, now.key)
+        self._head[kind.resource, now.key] = (version, now)
+        return self._submit(_change("MODIFIED" if before else "ADDED", kind, now, before))
+
+    def remove(self, kind: Kind, document: Document) -> asyncio.Future[Stored]:
+        """Remove the object; the document is its last state."""
+        version = self._next_version(document)
+        now = stored(kind, document, version=version, at=time.time())
+        before = self.head(kind, now.key)
+        self._head[kind.resource, now.key] = (version, None)
+        return self._submit(_change("DELETED", kind, now, before))
+
+    def _next_version(self, document: Document) -> int:
+        self._last += 1
+        document["metadata"]["resourceVersion"] = str(self._last)
+        return self._last
+
+    def _submit(self, change: Change) -> asyncio.Future[Stored]:
+        future: asyncio.Future[Stored] = self._loop.create_future()
+        self._waiting[change.version] = (change, future)
+        was = encode(change.was) if change.was is not None else None
+        now = change.now
+        row = Row(now.version, change.type, change.kind.resource, *now.key, now.at, now.body, was)
+        self._database.submit(self._epoch, row)
+        return future
+
+    def _on_done(self, rows: Sequence[Row], error: Exception | None) -> None:
+        self._loop.call_soon_threadsafe(self._finish, rows, error)
+
+    def _finish(self, rows: Sequence[Row], error: Exception | None) -> None:
+        if error is None:
+            self.trouble = ""
+            for row in rows:
+                self._make_visible(row.version)
+        else:
+            self._fail(rows, error)
+
+    def _make_visible(self, version: int) -> None:
+        change, future = self._waiting.pop(version)
+        self.version = version
+        place = (change.kind.resource, change.now.key)
+        if self._head.get(place, (0, None))[0] == version:
+            del self._head[place]
+        self._collections[change.kind.resource].apply(change)
+        for listener in self._listeners:
+            listener(change)
+        if not future.done():
+            future.set_result(change.now)
+
+    def _fail(self, rows: Sequence[Row], error: Exception) -> None:
+        if not isinstance(error, Overtaken):
+            log.error("the API's database refused %d writes: %s", len(rows), error)
+            self.trouble = f"the database refused a write ({error})"
+            # What was decided on top of a failed write never was; the writer refuses the rest of this epoch by itself.
+            self._head.clear()
+            self._epoch += 1
+        for row in rows:
+            _, future = self._waiting.pop(row.version)
+            if not future.done():
+                future.set_exception(internal(f"{self.trouble}; nothing was changed"))
+
+    def _restore(self) -> None:
+        for row in self._database.objects():
+            self._last = max(self._last, row.version)
+            if (collection := self._collections.get(row.resource)) is not None:
+                document = decode(row.body)
+                collection.place(
+                    stored(collection.kind, document, version=row.version, at=row.at, body=row.body)
+                )
+        first = None
+        for entry in self._database.log():
+            self._last = max(self._last, entry.version)
+            if first is None:
+                first = entry.version
+                for collection in self._collections.values():
+                    collection.floor = first - 1
+            self._restore_change(entry)
+        self.version = self._last
+        for collection in self._collections.values():
+            collection.snapshot_floor = self._last
+
+    def _restore_change(self, row: Row) -> None:
+        collection = self._collections.get(row.resource)
+        if collection is None:
+            return
+        current = collection.items.get(Key(row.namespace, row.name))
+        if current is not None and current.version == row.version:
+            now = current
+        else:
+            now = stored(collection.kind, decode(row.body), version=row.version, at=row.at, body=row.body)
+        was = Selectable(*_decode_pair(row.was)) if row.was is not None else None
+        collection.remember(Change(row.type, collection.kind, now, was, None))
+
+
+def _change(type_: str, kind: Kind, now: Stored, before: Stored | None) -> Change:
+    return Change(type_, kind, now, before.selectable if before else None, before)
+
+
+def _decode_pair(body: bytes) -> tuple[dict[str, str], dict[str, str]]:
+    return msgspec.json.decode(body, type=tuple[dict[str, str], dict[str, str]])
+
+
+def is_terminating(document: Document) -> bool:
+    return bool(dig(document, "metadata", "deletionTimestamp"))

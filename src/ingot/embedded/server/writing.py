@@ -1,0 +1,298 @@
+"""Creating, changing and deleting: from what a client wants to what is stored.
+
+Every write goes the same way: bring the document into shape, let the server's own part stand, check, decide, store.
+The decision is taken on the newest state without waiting in between, so two writers never both win. What would change
+nothing is not written. A refused write has changed nothing.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ingot.api.meta import Key
+from ingot.embedded.server import metadata as meta
+from ingot.embedded.server.builtins import FIRST_NAMESPACES, NAMESPACES
+from ingot.embedded.server.documents import Document, dig, timestamp
+from ingot.embedded.server.errors import (
+    Cause,
+    already_exists,
+    bad_request,
+    cause,
+    conflict,
+    forbidden,
+    invalid,
+    modified_meanwhile,
+    not_found,
+)
+from ingot.embedded.server.kinds import Kind
+from ingot.embedded.server.names import generated
+from ingot.embedded.server.store import Store, Stored, is_terminating, stored
+
+# Rules of a kind beyond its schema: group, kind, new, old → what is wrong.
+Admit = Callable[[str, str, Mapping[str, Any], Mapping[str, Any] | None], Sequence[Cause]]
+Edit = Callable[[Document], Document]
+
+ORPHAN: Final = "orphan"
+FOREGROUND: Final = "foregroundDeletion"
+_PROPAGATION: Final = {"Orphan": ORPHAN, "Foreground": FOREGROUND}
+
+
+@dataclass(slots=True)
+class Manner:
+    """How a client wants its write to be treated. Warnings collected on the way go back to it."""
+
+    dry_run: bool = False
+    field_validation: str = "Warn"
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """What a client says about a delete."""
+
+    uid: str = ""
+    version: str = ""
+    propagation: str = "Background"
+    dry_run: bool = False
+
+
+class Writing:
+    def __init__(self, store: Store, admit: Admit) -> None:
+        self._store = store
+        self._admit = admit
+
+    async def create(self, kind: Kind, namespace: str, document: Document, manner: Manner) -> Stored:
+        unknown: list[str] = []
+        metadata = meta.read(kind, document, unknown)
+        _check_type(kind, document)
+        _check_place(kind, metadata, namespace)
+        if metadata.get("resourceVersion"):
+            raise bad_request("resourceVersion should not be set on objects to be created")
+        if not metadata.get("name") and metadata.get("generateName"):
+            metadata["name"] = generated(metadata["generateName"])
+        meta.born(kind, metadata)
+        new = {**document, "metadata": metadata}
+        if kind.has_status:
+            new.pop("status", None)
+        self._shape(kind, new, None, unknown, manner)
+        self._check_namespace(kind, namespace)
+        key = Key(namespace if kind.namespaced else "", metadata["name"])
+        if (there := self._store.head(kind, key)) is not None:
+            await self._store.settled(there)
+            raise already_exists(kind, key.name)
+        if manner.dry_run:
+            return stored(kind, new, version=0, at=0)
+        return await self._store.put(kind, new)
+
+    async def change(
+        self, kind: Kind, key: Key, edit: Edit, manner: Manner, *, subresource: str = "", whole: bool = False
+    ) -> Stored:
+        """Replace the object by what `edit` makes of it. `whole` is a PUT: a custom kind must then name its version."""
+        current = self._store.head(kind, key)
+        if current is None:
+            raise not_found(kind, key.name)
+        old = current.document()
+        # The edit works on its own copy: patches share what they do not touch.
+        new = edit(current.document())
+        unknown: list[str] = []
+        metadata = meta.read(kind, new, unknown)
+        _check_type(kind, new)
+        _check_place(kind, metadata, key.namespace, name=key.name)
+        _check_preconditions(kind, key.name, metadata, current, whole=whole and not kind.built_in)
+        new = _own_part_only(kind, {**new, "metadata": metadata}, old, subresource)
+        meta.carried_over(new["metadata"], old["metadata"])
+        self._shape(kind, new, old, unknown, manner)
+        return await self._commit(kind, new, old, current, manner)
+
+    async def delete(self, kind: Kind, key: Key, wish: Deletion) -> tuple[Stored, bool]:
+        """Delete, or mark for deletion while somebody still holds on. Answers with the last state and whether it is gone."""
+        current = self._store.head(kind, key)
+        if current is None:
+            raise not_found(kind, key.name)
+        _check_deletion(kind, key.name, wish, current)
+        if kind is NAMESPACES and key.name in FIRST_NAMESPACES:
+            raise forbidden(f'namespaces "{key.name}" is forbidden: this namespace may not be deleted')
+        old = current.document()
+        new = copy.deepcopy(old)
+        metadata = new["metadata"]
+        if (finalizer := _PROPAGATION.get(wish.propagation)) and finalizer not in metadata.get(
+            "finalizers", ()
+        ):
+            metadata["finalizers"] = [*metadata.get("finalizers", ()), finalizer]
+        stays = bool(metadata.get("finalizers")) or kind is NAMESPACES
+        if stays and not is_terminating(old):
+            _mark_deleted(kind, new)
+        if wish.dry_run:
+            return stored(kind, new, version=current.version, at=current.at), not stays
+        if not stays:
+            return await self._store.remove(kind, new), True
+        if new == old:
+            await self._store.settled(current)
+            return current, False
+        return await self._store.put(kind, new), False
+
+    async def finish_namespace(self, name: str) -> None:
+        """The namespace is empty: let it go, unless somebody else still holds on."""
+        current = self._store.head(NAMESPACES, Key("", name))
+        if current is None:
+            return
+        document = current.document()
+        if is_terminating(document) and not dig(document, "metadata", "finalizers"):
+            await self._store.remove(NAMESPACES, document)
+
+    async def install(self, kind: Kind, document: Document) -> None:
+        """Store an object of the server itself, unless it is there already just so."""
+        key = Key(document["metadata"].get("namespace", ""), document["metadata"]["name"])
+        new = copy.deepcopy(document)
+        if (current := self._store.head(kind, key)) is None:
+            meta.born(kind, new["metadata"])
+        else:
+            old = current.document()
+            meta.carried_over(new["metadata"], old["metadata"])
+            if meta.without_server_part(new) == meta.without_server_part(old):
+                return
+        await self._store.put(kind, new)
+
+    async def _commit(
+        self, kind: Kind, new: Document, old: Document, current: Stored, manner: Manner
+    ) -> Stored:
+        metadata = new["metadata"]
+        if meta.without_server_part(new) == meta.without_server_part(old):
+            await self._store.settled(current)
+            return current
+        apart = kind.has_status
+        if "generation" in metadata and meta.content(new, with_status=not apart) != meta.content(
+            old, with_status=not apart
+        ):
+            metadata["generation"] += 1
+        metadata["resourceVersion"] = str(current.version)
+        if manner.dry_run:
+            return stored(kind, new, version=current.version, at=current.at)
+        if is_terminating(new) and not metadata.get("finalizers") and kind is not NAMESPACES:
+            return await self._store.remove(kind, new)
+        return await self._store.put(kind, new)
+
+    def _shape(
+        self, kind: Kind, new: Document, old: Document | None, unknown: list[str], manner: Manner
+    ) -> None:
+        new["apiVersion"], new["kind"] = kind.api_version, kind.kind
+        kind.prepare(new, old)
+        unknown += kind.shape.conform(new)
+        _report_unknown(unknown, manner)
+        name = new["metadata"].get("name", "")
+        problems = meta.problems(kind, new["metadata"], old["metadata"] if old else None)
+        problems += [found for found in kind.shape.problems(new) if not _was_so_before(found, new, old)]
+        if not problems:
+            problems = kind.check(new, old) + list(self._admit(kind.group, kind.kind, new, old))
+        if problems:
+            raise invalid(kind, name, problems)
+
+    def _check_namespace(self, kind: Kind, namespace: str) -> None:
+        if not kind.namespaced:
+            return
+        there = self._store.head(NAMESPACES, Key("", namespace))
+        if there is None:
+            raise not_found(NAMESPACES, namespace)
+        if is_terminating(there.document()):
+            words = f"unable to create new content in namespace {namespace} because it is being terminated"
+            terminating = Cause(
+                "metadata.namespace", "NamespaceTerminating", f"namespace {namespace} is being terminated"
+            )
+            raise forbidden(f"{kind.resource} is forbidden: {words}", causes=[terminating])
+
+
+def _check_type(kind: Kind, document: Document) -> None:
+    for name, wanted in (("apiVersion", kind.api_version), ("kind", kind.kind)):
+        found = document.get(name)
+        if found not in (None, "", wanted):
+            raise bad_request(
+                f"the {name} in the data ({found}) does not match the one of this place in the API ({wanted})"
+            )
+
+
+def _check_place(kind: Kind, metadata: Document, namespace: str, *, name: str = "") -> None:
+    """The document may leave out where it is, but it may not say something else than the URL."""
+    if kind.namespaced:
+        if metadata.setdefault("namespace", namespace) != namespace:
+            raise bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request "
+                f"({metadata['namespace']} is not {namespace})"
+            )
+    else:
+        metadata.pop("namespace", None)
+    if name and metadata.setdefault("name", name) != name:
+        raise bad_request(
+            f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
+        )
+
+
+def _check_preconditions(kind: Kind, name: str, metadata: Document, current: Stored, *, whole: bool) -> None:
+    version = metadata.pop("resourceVersion", "")
+    if whole and not version:
+        words = "must be specified for an update"
+        raise invalid(kind, name, [cause("Invalid", "metadata.resourceVersion", words, shown="0x0")])
+    if uid := metadata.get("uid"):
+        _check_uid(kind, name, uid, current)
+    if version and version != str(current.version):
+        raise modified_meanwhile(kind, name)
+
+
+def _check_deletion(kind: Kind, name: str, wish: Deletion, current: Stored) -> None:
+    if wish.uid:
+        _check_uid(kind, name, wish.uid, current)
+    if wish.version and wish.version != str(current.version):
+        raise conflict(
+            kind,
+            name,
+            f"Precondition failed: ResourceVersion in precondition: {wish.version}, "
+            f"ResourceVersion in object meta: {current.version}",
+        )
+
+
+def _check_uid(kind: Kind, name: str, uid: str, current: Stored) -> None:
+    if uid != current.uid:
+        raise conflict(
+            kind, name, f"Precondition failed: UID in precondition: {uid}, UID in object meta: {current.uid}"
+        )
+
+
+def _own_part_only(kind: Kind, new: Document, old: Document, subresource: str) -> Document:
+    """A write to the main resource leaves the status alone, and a write to the status leaves everything else alone."""
+    if subresource == "status":
+        kept = {**old, "metadata": dict(old["metadata"])}
+        kept.pop("status", None)
+        return {**kept, "status": new["status"]} if new.get("status") is not None else kept
+    if kind.has_status:
+        new.pop("status", None)
+        if "status" in old:
+            new["status"] = old["status"]
+    return new
+
+
+def _mark_deleted(kind: Kind, document: Document) -> None:
+    metadata = document["metadata"]
+    metadata["deletionTimestamp"] = timestamp()
+    metadata["deletionGracePeriodSeconds"] = 0
+    if "generation" in metadata:
+        # Like Kubernetes: who watches generations should notice that the object is going.
+        metadata["generation"] += 1
+    if kind is NAMESPACES:
+        document["status"] = {**document.get("status", {}), "phase": "Terminating"}
+
+
+def _report_unknown(unknown: list[str], manner: Manner) -> None:
+    words = [f'unknown field "{path}"' for path in unknown]
+    if not words or manner.field_validation == "Ignore":
+        return
+    if manner.field_validation == "Strict":
+        raise bad_request(f"strict decoding error: {', '.join(words)}")
+    manner.warnings += words
+
+
+def _was_so_before(found: Cause, new: Document, old: Document | None) -> bool:
+    """Whether a part that is wrong is untouched by this change: a rule that got stricter must not hold finalizers."""
+    part = found.field.partition(".")[0].partition("[")[0]
+    return old is not None and part in old and new.get(part) == old[part]

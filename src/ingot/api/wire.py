@@ -7,6 +7,7 @@ fields and wrong for those that the schema requires (`status.errorMessage` is ""
 from __future__ import annotations
 
 import enum
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -21,33 +22,47 @@ def wire(value: Any) -> Any:
     match value:
         case msgspec.Struct():
             return {
-                field.encode_name: wire(found)
+                field.sent_as: wire(found)
                 for field in _fields(type(value))
                 if _is_sent(field, found := getattr(value, field.name))
             }
+        case enum.Enum():
+            return value.value
+        case None | str() | bool() | int() | float():
+            return value
         case list() | tuple():
             return [wire(item) for item in value]
         case dict():
             return {key: wire(item) for key, item in value.items()}
-        case enum.Enum():
-            return value.value
         case datetime():
             return msgspec.to_builtins(value)
         case msgspec.Raw():
             return msgspec.json.decode(value)
-    return value
+    raise TypeError(f"{type(value).__name__} is not a part of an API object and cannot be sent")
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    name: str
+    sent_as: str
+    required: bool
+    default: Any
 
 
 @cache
-def _fields(type_: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
-    return msgspec.structs.fields(type_)
+def _fields(type_: type[msgspec.Struct]) -> tuple[_Field, ...]:
+    return tuple(
+        _Field(
+            name=field.name,
+            sent_as=field.encode_name,
+            required=is_required(field),
+            default=field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory(),
+        )
+        for field in msgspec.structs.fields(type_)
+    )
 
 
-def _is_sent(field: msgspec.structs.FieldInfo, value: Any) -> bool:
+def _is_sent(field: _Field, value: Any) -> bool:
     if value is msgspec.UNSET or value is None:
         return False
-    if is_required(field):
-        return True
-    if field.default_factory is not msgspec.NODEFAULT:
-        return bool(value != field.default_factory())
-    return bool(value != field.default)
+    return field.required or bool(value != field.default)

@@ -7,6 +7,7 @@ from typing import Any
 
 import jsonschema_rs
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -130,3 +131,13 @@ def test_an_undecoded_inventory_is_sent_as_it_was_read() -> None:
 def test_times_are_sent_in_utc_with_a_z() -> None:
     moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
     assert wire(OperationTimes(start=moment)) == {"start": "2026-01-02T03:04:05Z"}
+
+
+def test_a_patch_made_of_parts_is_sent_with_its_nulls_because_they_remove() -> None:
+    patch = {"status": {"errorType": None, "provisioning": ProvisionStatus(state="available")}}
+    assert wire(patch) == {"status": {"errorType": None, "provisioning": {"ID": "", "state": "available"}}}
+
+
+def test_what_is_no_part_of_an_api_object_is_not_sent() -> None:
+    with pytest.raises(TypeError, match="object is not a part of an API object"):
+        wire({"a": object()})

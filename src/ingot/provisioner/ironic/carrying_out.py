@@ -44,7 +44,7 @@ async def carry_out(
     for _ in range(MOST_STEPS):
         node = await nodes.fresh(host)
         if node is None:
-            return NotRegistered(f"Ironic does not know {host.key} (any more)")
+            return NotRegistered(nodes.gone(host))
         decision = decide(node, nodes.attempts.may_retry(node.uuid, scope, again=again))
         match decision:
             case Done():
@@ -55,7 +55,7 @@ async def carry_out(
             case Unregistered(why):
                 return NotRegistered(why)
             case Fail():
-                return Failed(await nodes.failure(decision, node, scope))
+                return await nodes.failure(decision, node, scope)
         if (outcome := await _do(nodes, host, deeds[decision], node)) is not None:
             return outcome
     nodes.look_again(host, LOCK_PATIENCE)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
 import yaml
 
 from ingot.api.baremetalhost import BootMode, Image, RootDeviceHints
@@ -111,7 +112,7 @@ def config_drive(host: HostRef, drive: ConfigDrive) -> dict[str, Json]:
         "local_hostname": name,
         "name": name,
     }
-    content: dict[str, Json] = {"meta_data": {**meta, **drive.meta_data}}
+    content: dict[str, Json] = {"meta_data": meta | msgspec.to_builtins(drive.meta_data, str_keys=True)}
     if drive.user_data:
         content["user_data"] = drive.user_data.reveal()
     if drive.network_data and (network := _network_data(drive)) is not None:

@@ -15,10 +15,10 @@ from ingot.provisioner.ironic.cache import NodeCache
 from ingot.provisioner.ironic.changes import Changes, node_name
 from ingot.provisioner.ironic.client import IronicClient
 from ingot.provisioner.ironic.decisions import Fail
-from ingot.provisioner.ironic.errors import IronicError, NotFound, Unavailable
+from ingot.provisioner.ironic.errors import NotFound, Refused
 from ingot.provisioner.ironic.model import FullNode, Json, Node, PatchOperation
-from ingot.provisioner.ironic.reasons import explain, newest_error
-from ingot.provisioner.protocol import HostRef, Sight
+from ingot.provisioner.ironic.reasons import explain, newest_error, refuses_credentials
+from ingot.provisioner.protocol import Failed, HostRef, Sight
 
 
 def sight(node: Node) -> Sight:
@@ -91,30 +91,31 @@ class Nodes:
         await self.client.set_provision_state(node.uuid, target, configdrive=configdrive)
         self.attempts.started(node.uuid, Scope.STATE)
 
-    async def failure(self, fail: Fail, node: Node, scope: Scope = Scope.STATE) -> str:
-        """The sentence for a failure; told by this, so the next attempt may start."""
+    async def failure(self, fail: Fail, node: Node, scope: Scope = Scope.STATE) -> Failed:
+        """The answer for a failure; it is told by this, so the next attempt may start."""
+        reason = await self._what_ironic_says(node) if fail.ask_why else ""
         self.attempts.told(node.uuid, scope)
         if not fail.ask_why:
-            return fail.headline
-        reason = await self.reason(node)
-        return (
-            f"{fail.headline}: {reason}"
-            if reason
-            else f"{fail.headline}; Ironic gives no reason, look at its log"
+            return Failed(fail.headline)
+        if not reason:
+            return Failed(f"{fail.headline}; Ironic gives no reason, look at its log")
+        return Failed(
+            f"{fail.headline}: {explain(reason, node)}", refused_credentials=refuses_credentials(reason)
         )
 
-    async def reason(self, node: Node) -> str:
-        """Why the node is in a failed state, as Ironic has it."""
-        text = node.last_error or ""
-        if not text:
-            try:
-                text = newest_error(await self.client.history(node.uuid))
-            except Unavailable:
-                raise
-            except IronicError:
-                # The history is a help; without it the failure is still a failure.
-                text = ""
-        return explain(text, node) if text else ""
+    async def _what_ironic_says(self, node: Node) -> str:
+        if node.last_error:
+            return node.last_error
+        try:
+            return newest_error(await self.client.history(node.uuid))
+        except Refused:
+            # The history is a help; without it the failure is still a failure.
+            return ""
+
+    def gone(self, host: HostRef) -> str:
+        """The sentence for a node that is not there; the host is looked at again soon, because registering mends it."""
+        self.look_again(host, 0.2)
+        return f"Ironic does not know {host.key} (any more); it has to be registered"
 
     def look_again(self, host: HostRef, seconds: float) -> None:
         """For what ends without an event, such as a lock that somebody holds."""

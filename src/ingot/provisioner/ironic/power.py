@@ -32,6 +32,7 @@ from ingot.provisioner.protocol import (
 )
 
 SOFT_SECONDS: Final = 180
+_OTHER: Final = {Scope.POWER_ON: Scope.POWER_OFF, Scope.POWER_OFF: Scope.POWER_ON}
 _SWITCHABLE: Final = states.STABLE - {states.ENROLL}
 
 
@@ -70,6 +71,7 @@ async def set_power(
     async def switch(node: FullNode) -> Busy:
         await _ask(nodes, node, wanted, mode)
         nodes.attempts.started(node.uuid, scope)
+        nodes.attempts.done(node.uuid, _OTHER[scope])
         return Busy(f"switching the power {wanted.value}")
 
     deed = switch if wanted is Power.ON else guarded(Act.POWER_OFF, permit, switch)
@@ -101,6 +103,16 @@ async def _ask(nodes: Nodes, node: FullNode, wanted: Power, mode: PowerOffMode) 
             await client.set_power_state(
                 node.uuid, "rebooting" if node.disable_power_off else states.POWER_OFF
             )
+
+
+async def vitals(nodes: Nodes, host: HostRef) -> Vitals | NotRegistered:
+    node = nodes.known(host) or await nodes.fresh(host)
+    if node is None:
+        return NotRegistered(nodes.gone(host))
+    if node.target_power_state is None and (on := powered_on(node)) is not None:
+        # What was asked for has come true, also where nobody asks for it again.
+        nodes.attempts.done(node.uuid, Scope.POWER_ON if on else Scope.POWER_OFF)
+    return vitals_of(node)
 
 
 def vitals_of(node: Node) -> Vitals:

@@ -21,7 +21,7 @@ from ingot.provisioner.ironic.deprovision import deprovision
 from ingot.provisioner.ironic.errors import Unavailable
 from ingot.provisioner.ironic.inspect import Inspector
 from ingot.provisioner.ironic.nodes import Nodes
-from ingot.provisioner.ironic.power import set_power, vitals_of
+from ingot.provisioner.ironic.power import set_power, vitals
 from ingot.provisioner.ironic.provision import provision
 from ingot.provisioner.ironic.push import PushListen, PushReceiver
 from ingot.provisioner.ironic.register import Registrar
@@ -118,10 +118,7 @@ class IronicProvisioner:
         return await adopt(self._nodes, host, installed, again=again)
 
     async def vitals(self, host: HostRef) -> Vitals | NotRegistered:
-        node = self._nodes.known(host) or await self._nodes.fresh(host)
-        if node is None:
-            return NotRegistered(f"Ironic does not know {host.key} (any more)")
-        return vitals_of(node)
+        return await vitals(self._nodes, host)
 
     async def set_power(
         self, host: HostRef, wanted: Power, *, mode: PowerOffMode, permit: Permit, again: bool

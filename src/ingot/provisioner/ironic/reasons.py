@@ -35,6 +35,11 @@ _NO_AGENT: Final = re.compile(r"Timeout reached while", re.I)
 _AGENT: Final = re.compile(r"Connection to agent failed", re.I)
 
 
+def refuses_credentials(text: str) -> bool:
+    """Whether it is the BMC that did not take the user name or password."""
+    return not _AGENT.search(text) and not _IMAGE_MISSING.search(text) and bool(_BMC_REFUSED.search(text))
+
+
 def explain(text: str, node: Node) -> str:
     """What Ironic said, as a sentence with Ironic's own words at its end."""
     said = shorten(text)

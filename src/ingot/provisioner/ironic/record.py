@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NewType
 
 import msgspec
 
@@ -31,6 +31,9 @@ _BOOT_MODES: Final = {
     "UEFISecureBoot": {"boot_mode": "uefi", "secure_boot": "true"},
     "legacy": {"boot_mode": "bios"},
 }
+
+
+Fingerprint = NewType("Fingerprint", bytes)
 
 
 class Unsupported(ValueError):
@@ -69,10 +72,18 @@ class Record:
             body["disable_power_off"] = True
         return body
 
-    def fingerprint(self) -> bytes:
+    def fingerprint(self) -> Fingerprint:
         """Tells two records apart, passwords included, and tells nobody what they are."""
-        content = msgspec.json.encode(self, order="deterministic")
-        return hashlib.blake2b(content, key=_DIGEST_KEY, digest_size=16).digest()
+        return _fingerprint(msgspec.json.encode(self, order="deterministic"))
+
+    def credentials_fingerprint(self) -> Fingerprint:
+        """The same for what it takes to get into the BMC."""
+        keys = ("redfish_address", "redfish_username", PASSWORD)
+        return _fingerprint(msgspec.json.encode([self.driver_info[key] for key in keys]))
+
+
+def _fingerprint(content: bytes) -> Fingerprint:
+    return Fingerprint(hashlib.blake2b(content, key=_DIGEST_KEY, digest_size=16).digest())
 
 
 def record_for(host: HostRef, access: Access, ramdisk: Ramdisk) -> Record:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
+from ingot.api.meta import Key
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.attempts import Scope
 from ingot.provisioner.ironic.carrying_out import LOCK_PATIENCE
@@ -20,8 +21,8 @@ from ingot.provisioner.ironic.errors import BadRequest, Conflict, NotFound, Take
 from ingot.provisioner.ironic.model import FullNode, Node
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.ports import belongs_to_another, ensure_ports, owner_of
-from ingot.provisioner.ironic.reasons import explain, shorten
-from ingot.provisioner.ironic.record import Record, Unsupported, differences, record_for
+from ingot.provisioner.ironic.reasons import explain, refuses_credentials, shorten
+from ingot.provisioner.ironic.record import Fingerprint, Record, Unsupported, differences, record_for
 from ingot.provisioner.ironic.settings import Ramdisk
 from ingot.provisioner.ironic.trials import Asking, DidNot, Trials
 from ingot.provisioner.protocol import Access, Busy, Failed, HostRef, Ready, Registered
@@ -50,8 +51,9 @@ class Registrar:
         self._nodes = nodes
         self._trials = trials
         self._ramdisk = ramdisk
-        self._in_line: dict[str, bytes] = {}
-        self._handed_on: dict[str, bytes] = {}
+        self._in_line: dict[str, Fingerprint] = {}
+        self._handed_on: dict[str, Fingerprint] = {}
+        self._owed: dict[Key, Fingerprint] = {}
 
     async def register(
         self, host: HostRef, access: Access, *, credentials_changed: bool, again: bool
@@ -60,13 +62,13 @@ class Registrar:
             wanted = record_for(host, access, self._ramdisk)
         except Unsupported as problem:
             return Failed(str(problem))
-        fingerprint = wanted.fingerprint()
-        if (known := self._already_in_line(host, fingerprint)) is not None:
+        if credentials_changed:
+            # Said once; whatever comes in between, they are handed on and tried before the host counts as registered.
+            self._owed[host.key] = wanted.credentials_fingerprint()
+        if (known := self._already_in_line(host, wanted)) is not None:
             return Ready(Registered(known.uuid))
         try:
-            return await self._bring_in_line(
-                host, access, wanted, fingerprint, credentials_changed=credentials_changed, again=again
-            )
+            return await self._bring_in_line(host, access, wanted, again=again)
         except Conflict as conflict:
             self._nodes.look_again(host, LOCK_PATIENCE)
             return Busy(f"Ironic is busy with the node for a moment: {shorten(conflict.text)}")
@@ -77,24 +79,19 @@ class Registrar:
             self._nodes.look_again(host, LOCK_PATIENCE)
             return Busy(f"the node vanished from Ironic while it was registered: {shorten(missing.text)}")
 
-    def _already_in_line(self, host: HostRef, fingerprint: bytes) -> Node | None:
+    def _already_in_line(self, host: HostRef, wanted: Record) -> Node | None:
         known = self._nodes.known(host)
-        if known is None or self._in_line.get(known.uuid) != fingerprint:
+        if known is None or self._owed.get(host.key) is not None:
             return None
-        return None if known.provision_state in (states.ENROLL, states.VERIFYING) else known
+        in_line = self._in_line.get(known.uuid) == wanted.fingerprint()
+        managed = known.provision_state not in (states.ENROLL, states.VERIFYING)
+        return known if in_line and managed else None
 
     async def _bring_in_line(
-        self,
-        host: HostRef,
-        access: Access,
-        wanted: Record,
-        fingerprint: bytes,
-        *,
-        credentials_changed: bool,
-        again: bool,
+        self, host: HostRef, access: Access, wanted: Record, *, again: bool
     ) -> Ready[Registered] | Busy | Failed:
         for _ in range(MOST_STEPS):
-            node = await self._find(host, access) or await self._create(wanted, fingerprint)
+            node = await self._find(host, access) or await self._create(wanted)
             if isinstance(node, Failed):
                 return node
             if node.driver and node.driver != wanted.driver:
@@ -102,21 +99,21 @@ class Registrar:
                     f"Ironic has the node {node.name or node.uuid} with the driver {node.driver}, and {wanted.driver} is needed. "
                     "Delete the host and create it anew"
                 )
-            unproven = credentials_changed and self._handed_on.get(node.uuid) != fingerprint
-            unproven = unproven or _moved(node, wanted)
+            unproven = self._unproven(host, node, wanted)
             retry = self._nodes.attempts.may_retry(node.uuid, Scope.STATE, again=again)
             decision = decide_register(node, self._nodes.now(), again=retry, unproven=unproven)
             match decision:
                 case Wait(why):
                     return Busy(why)
                 case Fail():
-                    return Failed(await self._nodes.failure(decision, node))
+                    return await self._nodes.failure(decision, node)
             if node.provision_state in states.UPDATABLE:
                 node = await self._nodes.patch(node, differences(node, wanted, new_password=unproven))
                 if unproven:
-                    self._handed_on[node.uuid] = fingerprint
+                    self._handed_on[node.uuid] = wanted.credentials_fingerprint()
+                    self._owed.pop(host.key, None)
             if decision is not Step.MANAGE:
-                return await self._finish(host, access, node, fingerprint, unproven=unproven, again=again)
+                return await self._finish(host, access, node, wanted, unproven=unproven, again=again)
             if problem := await ensure_ports(self._nodes, node, access):
                 return Failed(problem)
             try:
@@ -126,6 +123,14 @@ class Registrar:
             return Busy(states.sentence(states.VERIFYING))
         self._nodes.look_again(host, LOCK_PATIENCE)
         return Busy("Ironic changes the node faster than it can be followed; looking again in a moment")
+
+    def _unproven(self, host: HostRef, node: FullNode, wanted: Record) -> bool:
+        """Whether Ironic must be given the credentials, because nobody knows that it has these."""
+        if self._handed_on.get(node.uuid) == wanted.credentials_fingerprint():
+            self._owed.pop(host.key, None)
+            return False
+        # A node that was never under management may be left from a life in which we were killed.
+        return host.key in self._owed or node.provision_state == states.ENROLL or _moved(node, wanted)
 
     async def _find(self, host: HostRef, access: Access) -> FullNode | Failed | None:
         """By id, by name, by MAC address: a host is never registered twice."""
@@ -140,14 +145,14 @@ class Registrar:
             return Failed(belongs_to_another(access.boot_mac, node))
         return node
 
-    async def _create(self, wanted: Record, fingerprint: bytes) -> FullNode:
+    async def _create(self, wanted: Record) -> FullNode:
         try:
             node = await self._nodes.create(wanted.to_create())
         except Taken:
             # Another process, or we before we were killed, made it in between.
             node = await self._nodes.client.node(wanted.name)
         else:
-            self._handed_on[node.uuid] = fingerprint
+            self._handed_on[node.uuid] = wanted.credentials_fingerprint()
         return node
 
     async def _finish(
@@ -165,6 +170,7 @@ class Registrar:
             return Ready(Registered(node.uuid))
         if problem := await ensure_ports(self._nodes, node, access):
             return Failed(problem)
+        fingerprint = wanted.credentials_fingerprint()
         trial = self._trials.state(node.uuid, fingerprint)
         if unproven or (isinstance(trial, DidNot) and trial.told and again):
             self._trials.start(host.key, node.uuid, fingerprint)
@@ -173,8 +179,11 @@ class Registrar:
             case Asking():
                 return Busy("trying the new credentials on the BMC")
             case DidNot(text):
-                return Failed(f"the new credentials do not work: {explain(text, node)}")
-        self._in_line[node.uuid] = fingerprint
+                return Failed(
+                    f"the new credentials do not work: {explain(text, node)}",
+                    refused_credentials=refuses_credentials(text),
+                )
+        self._in_line[node.uuid] = wanted.fingerprint()
         self._nodes.attempts.done(node.uuid, Scope.STATE)
         return Ready(Registered(node.uuid))
 

@@ -14,6 +14,7 @@ from ingot.api.meta import Key
 from ingot.provisioner.ironic.changes import Changes
 from ingot.provisioner.ironic.client import IronicClient
 from ingot.provisioner.ironic.errors import IronicError, Refused, ServerError, Unavailable
+from ingot.provisioner.ironic.record import Fingerprint
 
 
 class Asking:
@@ -32,7 +33,7 @@ class DidNot:
 
 @dataclass(slots=True)
 class _Trial:
-    fingerprint: bytes
+    fingerprint: Fingerprint
     task: asyncio.Task[Worked | DidNot]
     told: bool = False
 
@@ -45,7 +46,7 @@ class Trials:
         self._changes = changes
         self._trials: dict[str, _Trial] = {}
 
-    def state(self, uuid: str, fingerprint: bytes) -> Asking | Worked | DidNot | None:
+    def state(self, uuid: str, fingerprint: Fingerprint) -> Asking | Worked | DidNot | None:
         """How the trial of these credentials stands; None if there was none.
 
         Raises `Unavailable` where Ironic could not even be asked, and forgets the trial.
@@ -65,7 +66,7 @@ class Trials:
             trial.told = True
         return answer
 
-    def start(self, key: Key, uuid: str, fingerprint: bytes) -> None:
+    def start(self, key: Key, uuid: str, fingerprint: Fingerprint) -> None:
         if (before := self._trials.get(uuid)) is not None:
             before.task.cancel()
         task = asyncio.create_task(self._ask(uuid), name=f"try credentials of {key}")

@@ -160,7 +160,7 @@ class Registrar:
         host: HostRef,
         access: Access,
         node: FullNode,
-        fingerprint: bytes,
+        wanted: Record,
         *,
         unproven: bool,
         again: bool,

@@ -10,7 +10,7 @@ import signal
 import sys
 from pathlib import Path
 
-from ingot.embedded.supervisor import Part, Supervisor, end_remains, hold
+from ingot.embedded.supervisor import Part, Supervisor, end_remains, hold, read_status
 
 PARENT = """
 import subprocess, sys, time
@@ -21,6 +21,15 @@ time.sleep(600)
 """
 
 
+def lives(number: int) -> bool:
+    """Whether a process runs. One that ended and was not yet reaped does not."""
+    try:
+        stat = Path(f"/proc/{number}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
 async def main(run: Path) -> None:
     with hold(run):
         ended = await end_remains(run)
@@ -28,7 +37,7 @@ async def main(run: Path) -> None:
         supervisor = Supervisor(run, [part])
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, supervisor.stop)
         running = asyncio.create_task(supervisor.run())
-        while not supervisor.status.all_ready:  # noqa: ASYNC110 - a program of the tests
+        while (told := read_status(run)) is None or not told.all_ready or told != supervisor.status:  # noqa: ASYNC110 - a file
             await asyncio.sleep(0.02)
         child = (run / "logs/parent.log").read_text().split()[-1]
         print(supervisor.status.parts[0].pid, child, *ended, flush=True)

@@ -13,18 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from supervised import lives
 
 from ingot.embedded.supervisor import AlreadyRunning, end_remains, hold, holder, read_status
 
 PROGRAM = Path(__file__).with_name("supervised.py")
-
-
-def lives(number: int) -> bool:
-    try:
-        stat = Path(f"/proc/{number}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
 def until(condition: Callable[[], bool], what: str) -> None:
@@ -57,7 +50,6 @@ def test_kill_9_of_the_supervisor_leaves_no_part_behind(tmp_path: Path) -> None:
 def test_what_a_killed_supervisor_left_is_ended_at_the_next_start(tmp_path: Path) -> None:
     run = tmp_path / "run"
     with supervisor(run) as (process, _part, child, _):
-        until(lambda: (status := read_status(run)) is not None and status.all_ready, "the status is written")
         process.kill()
         process.wait()
     assert lives(child), "the grandchild is not tied to the supervisor"
@@ -69,7 +61,6 @@ def test_what_a_killed_supervisor_left_is_ended_at_the_next_start(tmp_path: Path
 def test_a_process_that_only_has_the_same_number_is_left_alone(tmp_path: Path) -> None:
     run = tmp_path / "run"
     with supervisor(run) as (process, part, _child, _):
-        until(lambda: (status := read_status(run)) is not None and status.all_ready, "the status is written")
         process.kill()
         process.wait()
     stranger = subprocess.Popen(
@@ -88,7 +79,6 @@ def test_a_process_that_only_has_the_same_number_is_left_alone(tmp_path: Path) -
 def test_nothing_is_ended_for_a_status_from_before_a_reboot(tmp_path: Path) -> None:
     run = tmp_path / "run"
     with supervisor(run) as (process, _part, child, _):
-        until(lambda: (status := read_status(run)) is not None and status.all_ready, "the status is written")
         process.kill()
         process.wait()
     told = read_status(run)

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from supervised import lives
 
 from ingot.embedded.supervisor import (
     Part,
@@ -35,14 +36,6 @@ def state(supervisor: Supervisor, name: str) -> State:
 
 def pid(supervisor: Supervisor, name: str) -> int:
     return next(status.pid for status in supervisor.status.parts if status.name == name)
-
-
-def lives(number: int) -> bool:
-    try:
-        stat = Path(f"/proc/{number}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
 async def until(condition: Callable[[], bool], what: str) -> None:

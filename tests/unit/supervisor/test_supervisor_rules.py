@@ -128,9 +128,16 @@ async def test_probes_are_content_only_with_a_server_that_the_ca_vouches_for(tmp
 
 async def test_a_server_that_never_answers_is_not_waited_for_long(tmp_path: Path) -> None:
     ca = Authority(tmp_path / "ca")
-    silent = await asyncio.start_server(lambda _reader, _writer: asyncio.sleep(3600), "127.0.0.1", 0)
+    over = asyncio.Event()
+
+    async def never_answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await over.wait()
+        writer.close()
+
+    silent = await asyncio.start_server(never_answer, "127.0.0.1", 0)
     port = silent.sockets[0].getsockname()[1]
     async with silent:
         assert "within 0.3 s" in await connects(port, ca.ca_file, patience=0.3)()
         url = f"https://127.0.0.1:{port}/"
         assert "within 0.3 s" in await answers(url, ca.ca_file, patience=0.3)()
+        over.set()

@@ -1,0 +1,194 @@
+"""What `ingot up` decides without I/O: the folder, the parts, what is told, what is advised."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ingot.api.baremetalhost import (
+    BareMetalHost,
+    BareMetalHostSpec,
+    BareMetalHostStatus,
+    CustomDeploy,
+    Image,
+    ProvisionStatus,
+)
+from ingot.api.meta import Condition, Key, ObjectMeta
+from ingot.cli.parts import advice, plan
+from ingot.cli.parts.plan import Wishes
+from ingot.cli.parts.progress import Teller, goal_of, still_missing, view_of
+from ingot.cli.parts.state import StateFolder, is_ours
+from ingot.embedded.supervisor import PartStatus
+from ingot.embedded.supervisor import State as PartState
+from ingot.lab.labfile import LabFile, save
+from ingot.services.settings import IronicSettings
+
+PORTS = {"api-server": 1001, "ironic": 1002, "lab": 1003, "operator": 1004}
+IMAGE = Image(url="https://images/one.qcow2")
+
+
+def host(name: str = "server-1", *, state: str = "", error: str = "", **spec: object) -> BareMetalHost:
+    return BareMetalHost(
+        metadata=ObjectMeta(namespace="default", name=name),
+        spec=msgspec.convert(spec, BareMetalHostSpec) if spec else BareMetalHostSpec(),
+        status=BareMetalHostStatus(error_message=error, provisioning=ProvisionStatus(state=state)),
+    )
+
+
+def saying(kind: str, status: str, message: str) -> Condition:
+    return Condition(
+        type=kind, status=status, reason="Because", message=message, last_transition_time=datetime.now(UTC)
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("ca", True),
+        ("kubeconfig-readonly", True),
+        (".kubeconfig.ab12cd", True),
+        ("notes.txt", False),
+        (".ssh", False),
+        (".kubeconfig", False),
+    ],
+)
+def test_only_names_that_ingot_gives_are_ours(name: str, ours: bool) -> None:
+    assert is_ours(name) is ours
+
+
+def test_a_folder_of_somebody_else_is_foreign_and_a_mixed_one_names_its_strangers(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path)
+    assert not state.is_foreign()
+    (tmp_path / "thesis.odt").touch()
+    assert state.is_foreign()
+    (tmp_path / "ca").mkdir()
+    assert not state.is_foreign()
+    assert state.strangers() == ["thesis.odt"]
+
+
+def test_making_credentials_again_changes_none(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path / "state")
+    first = plan.make_ready(state)
+    files = [first.push_token_file, first.ironic.key_file, first.auth_root / "ironic/password"]
+    before = [path.read_text() for path in files]
+    assert plan.make_ready(state) == first
+    assert [path.read_text() for path in files] == before
+    assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
+
+
+def test_the_operator_waits_for_everything_it_talks_to(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path / "state")
+    parts = plan.parts(state, PORTS, plan.make_ready(state), Wishes())
+    assert [part.name for part in parts] == ["api-server", "ironic", "lab", "operator"]
+    assert parts[-1].after == ("api-server", "ironic", "lab")
+
+
+def test_without_the_lab_nothing_asks_for_it(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path / "state")
+    parts = plan.parts(state, PORTS, plan.make_ready(state), Wishes(lab=False))
+    assert [part.name for part in parts] == ["api-server", "ironic", "operator"]
+    assert parts[-1].after == ("api-server", "ironic")
+    assert dict(parts[-1].late_environment()) == {}
+
+
+def test_no_secret_is_in_a_command_line_or_an_environment(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path / "state")
+    trusted = plan.make_ready(state)
+    secrets = [trusted.push_token_file.read_text(), (trusted.auth_root / "ironic/password").read_text()]
+    for part in plan.parts(state, PORTS, trusted, Wishes()):
+        shown = " ".join([*part.argv, *part.environment.values()])
+        assert not any(secret in shown for secret in secrets)
+
+
+def test_ironic_pushes_to_the_operator_and_both_agree_on_the_credentials(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path / "state")
+    trusted = plan.make_ready(state)
+    parts = {part.name: part for part in plan.parts(state, PORTS, trusted, Wishes())}
+    ironic = IronicSettings.from_environment(parts["ironic"].environment)
+    operator = parts["operator"]
+    assert ironic.push_url == "https://127.0.0.1:1004/v1/push"
+    assert "127.0.0.1:1004" in operator.argv
+    auth = Path(operator.environment["METAL3_AUTH_ROOT_DIR"]) / "ironic"
+    assert ironic.password_file == auth / "password"
+    assert ironic.username == (auth / "username").read_text()
+    assert operator.environment["IRONIC_ENDPOINT"] == f"{ironic.base_url}/v1"
+
+
+def test_the_operator_learns_the_ramdisk_from_the_lab_when_it_starts(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path / "state")
+    operator = plan.parts(state, PORTS, plan.make_ready(state), Wishes())[-1]
+    (state.path / "lab").mkdir()
+    save(
+        state.path,
+        LabFile(host="127.0.0.1", depot_port=1, depot_token="t", ramdisk_url="https://depot/r.iso"),
+    )
+    assert dict(operator.late_environment()) == {"DEPLOY_ISO_URL": "https://depot/r.iso"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "goal"),
+    [
+        (BareMetalHostSpec(), "available"),
+        (BareMetalHostSpec(image=IMAGE), "provisioned"),
+        (BareMetalHostSpec(custom_deploy=CustomDeploy(method="install_coreos")), "provisioned"),
+        (BareMetalHostSpec(externally_provisioned=True, image=IMAGE), "externally provisioned"),
+    ],
+)
+def test_a_host_is_to_run_what_its_spec_asks_for(spec: BareMetalHostSpec, goal: str) -> None:
+    assert goal_of(BareMetalHost(spec=spec)) == goal
+
+
+def test_a_host_with_an_error_has_not_arrived() -> None:
+    assert view_of(host(state="available")).arrived
+    failed = view_of(host(state="available", error="the BMC refused the password"))
+    assert not failed.arrived
+    assert failed.sentence == "the BMC refused the password"
+
+
+def test_the_sentence_is_what_the_host_is_busy_with_else_how_it_is() -> None:
+    def told(*conditions: Condition) -> str:
+        status = BareMetalHostStatus(conditions=list(conditions))
+        return view_of(BareMetalHost(status=status)).sentence
+
+    busy, ready = saying("Progressing", "True", "cleaning the disks"), saying("Ready", "False", "not ready")
+    assert told(busy, ready) == "cleaning the disks"
+    assert told(saying("Progressing", "False", "idle"), ready) == "not ready"
+    assert told() == ""
+
+
+def test_each_change_is_told_once() -> None:
+    teller = Teller()
+    starting = PartStatus(name="ironic", state=PartState.STARTING, why="no answer yet")
+    assert teller.about_parts([starting]) == [f"{'ironic':<24} starting"]
+    assert teller.about_parts([msgspec.structs.replace(starting, why="still no answer")]) == []
+    ready = PartStatus(name="ironic", state=PartState.READY)
+    assert teller.about_parts([ready]) == [f"{'ironic':<24} ready"]
+    view = view_of(host(state="inspecting"))
+    assert teller.about_hosts([view]) == [f"{'default/server-1':<24} inspecting"]
+    assert teller.about_hosts([view]) == []
+    moved = dataclasses.replace(view, state="available")
+    assert teller.about_hosts([moved]) == [f"{'default/server-1':<24} available"]
+
+
+def test_what_is_missing_is_told_host_by_host() -> None:
+    views = [view_of(host("server-1", state="available")), view_of(host("server-2", state="inspecting"))]
+    expected = [Key("default", f"server-{number}") for number in (1, 2, 3)]
+    assert still_missing(views, expected) == [
+        "default/server-2: inspecting, not yet available.",
+        "default/server-3: is not there (yet)",
+    ]
+    assert still_missing(views[:1], expected[:1]) == []
+
+
+def test_advice_can_be_copied_as_it_stands(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path / "with blank")
+    lines = advice.commands(state, [Key("default", "server-1"), Key("default", "server-2")], detached=True)
+    assert f"  export KUBECONFIG='{state.kubeconfig}'" in lines
+    assert f"  ingot down --state '{state.path}'" in lines
+    assert any("patch bmh server-1" in line and '{"spec":{"image":null}}' in line for line in lines)
+    other = "\n".join(advice.commands(state, [Key("rack-3", "h17")], detached=False))
+    assert "describe -n rack-3 bmh h17" in other

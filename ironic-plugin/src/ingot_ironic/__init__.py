@@ -5,6 +5,7 @@
     sender        one thread that posts what accumulated to the operator
     fast_key      Redfish sessions are found by a fast keyed hash, not by 600,000 rounds of PBKDF2
     bmc_retries   a dead BMC holds a worker for seconds, not minutes
+    one_life      a worker does not outlive its master
     selfcheck     applies the patches, once, and knows which of them hold
 
 Nothing here may block or raise into Ironic, and nothing logs or sends a payload: payloads carry user data.

@@ -14,7 +14,7 @@ from typing import Any, Final
 from oslo_config import cfg
 from oslo_messaging.notify import notifier
 
-from ingot_ironic import bmc_retries, fast_key, save_hook
+from ingot_ironic import bmc_retries, fast_key, one_life, save_hook
 from ingot_ironic.message import Event
 from ingot_ironic.notification import event_from
 from ingot_ironic.receiver import Address
@@ -64,6 +64,7 @@ class IngotDriver(notifier.Driver):
                 "save_hook": lambda: save_hook.install(_tell),
                 "fast_key": fast_key.install,
                 "bmc_retries": bmc_retries.install,
+                "one_life": one_life.install,
             }
         )
         _sender()  # made before the fork, so that the worker is heard even when it has nothing to say

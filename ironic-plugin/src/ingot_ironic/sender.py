@@ -97,25 +97,32 @@ class Sender:
         receiver.close()
 
     def _deliver(self, receiver: Receiver, body: bytes, stopping: threading.Event) -> None:
-        """Send this message until it is taken."""
+        """Send this message until it is taken. Says so in the log when that begins to fail, and when it works again."""
         pause, failed = self._pace.first_pause, False
         while not stopping.is_set():
-            try:
-                receiver.post(body)
-            except NotTaken as error:
-                if not failed:
-                    LOG.warning(
-                        "The operator does not hear of node changes: %s. Trying on; it lists meanwhile.",
-                        error,
-                    )
-                failed = True
-            except Exception:
-                # The thread must outlive whatever a peer or the standard library comes up with.
-                receiver.close()
-                LOG.exception("Pushing node changes to the operator failed in an unforeseen way. Trying on.")
-            else:
+            trouble = _try_to_post(receiver, body)
+            if trouble is None:
                 if failed:
                     LOG.warning("The operator hears of node changes again.")
                 return
+            if not failed:
+                LOG.warning(
+                    "The operator does not hear of node changes: %s. Trying on; it lists meanwhile.", trouble
+                )
+            failed = True
             stopping.wait(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads retries, guards nothing
             pause = min(pause * 2, self._pace.longest_pause)
+
+
+def _try_to_post(receiver: Receiver, body: bytes) -> str | None:
+    """None when the message was taken, else why it was not."""
+    try:
+        receiver.post(body)
+    except NotTaken as error:
+        return str(error)
+    except (
+        Exception
+    ) as error:  # the thread must outlive whatever a peer or the standard library comes up with
+        receiver.close()
+        return f"unforeseen {type(error).__name__}"
+    return None

@@ -28,7 +28,7 @@ from ingot.trust import redact
 Progress = Callable[[str], None]
 
 DEFAULT_VERSION: Final = "39"
-_LOCKS: Final = Path(__file__).parent / "environments"
+LOCKS: Final = Path(__file__).parent / "environments"
 _MARKER: Final = ".ingot-complete"
 _LINES_SHOWN: Final = 15
 
@@ -57,14 +57,16 @@ def silent(_: str) -> None:
     """Progress for those who do not want to hear."""
 
 
-def versions() -> list[str]:
+def versions(locks: Path = LOCKS) -> list[str]:
     """The versions of Ironic there is a lock for."""
-    return sorted(file.stem.removeprefix("ironic-") for file in _LOCKS.glob("ironic-*.lock"))
+    return sorted(file.stem.removeprefix("ironic-") for file in locks.glob("ironic-*.lock"))
 
 
-def ensure(version: str = DEFAULT_VERSION, progress: Progress = silent) -> IronicEnvironment:
+def ensure(
+    version: str = DEFAULT_VERSION, progress: Progress = silent, locks: Path = LOCKS
+) -> IronicEnvironment:
     """The environment of this version of Ironic; made when it is not there yet. Blocks."""
-    lock = lock_file(version)
+    lock = _lock_of(version, locks)
     sources = plugin.sources()
     made = IronicEnvironment(version, cache_folder() / f"{version}-{_digest(lock, sources)}")
     if _complete(made):
@@ -76,13 +78,13 @@ def ensure(version: str = DEFAULT_VERSION, progress: Progress = silent) -> Ironi
     return made
 
 
-def lock_file(version: str) -> Path:
-    if version not in versions():
+def _lock_of(version: str, locks: Path) -> Path:
+    if version not in versions(locks):
         raise EnvironmentUnavailable(
-            f"Ingot has no lock for Ironic {version!r}; it has: {', '.join(versions())}. "
+            f"Ingot has no lock for Ironic {version!r}; it has: {', '.join(versions(locks))}. "
             "Set INGOT_IRONIC_VERSION to one of these."
         )
-    return _LOCKS / f"ironic-{version}.lock"
+    return locks / f"ironic-{version}.lock"
 
 
 def cache_folder() -> Path:
@@ -135,9 +137,9 @@ def _recipe_with_uv(uv: str, made: IronicEnvironment, lock: Path) -> list[list[s
     return [
         [uv, "venv", "--no-project", "--no-python-downloads", "--python", sys.executable, str(made.folder)],
         [
-            *(uv, "pip", "sync", "--python", str(made.python)),
+            *(uv, "pip", "install", "--python", str(made.python)),
             # Compiled now, by one process, rather than at the first start of Ironic, which somebody waits for.
-            *("--require-hashes", "--compile-bytecode", str(lock)),
+            *("--require-hashes", "--compile-bytecode", "-r", str(lock)),
         ],
     ]
 

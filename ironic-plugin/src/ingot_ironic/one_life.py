@@ -1,0 +1,28 @@
+"""A worker ends with its master.
+
+Ironic is a master and a worker forked from it. When the master is killed, the worker goes on for up to a minute: it answers on
+the API's port and drives hosts, beside the Ironic that is started in its place. The kernel can end it at once (PR_SET_PDEATHSIG).
+Only direct children of the master are bound this way.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+from collections.abc import Callable
+from typing import Any, Final
+
+_PR_SET_PDEATHSIG: Final = 1
+
+
+def install() -> None:
+    """Bind every worker that this process, the master, forks from now on. Raises where the kernel has no such thing."""
+    prctl: Callable[..., Any] = ctypes.CDLL(None, use_errno=True).prctl
+    master = os.getpid()
+
+    def bind() -> None:
+        if os.getppid() == master:
+            prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+    os.register_at_fork(after_in_child=bind)

@@ -1,0 +1,356 @@
+"""The Ironic service with the real Ironic: its own environment, real processes, a real push receiver.
+
+No BMC is needed: a Redfish node whose BMC refuses connections goes through enough states to see what is pushed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from ingot.services.settings import IronicPaths, IronicSettings
+from ingot.trust import Authority, Certificate, Secret, client_context, kept_token
+
+DEADLINE = 90.0
+BMC_PASSWORD = "correct-horse-battery"
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+async def until(what: Callable[[], Awaitable[Any]], why: str) -> Any:
+    """Ask until the answer is true, and return it."""
+    end = time.monotonic() + DEADLINE
+    while time.monotonic() < end:
+        if answer := await what():
+            return answer
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"after {DEADLINE:.0f} s still not: {why}")
+
+
+class Receiver:
+    """The operator's end of push: wants the token, keeps what it hears."""
+
+    def __init__(self, certificate: Certificate, token: Secret, port: int) -> None:
+        self.messages: list[dict[str, Any]] = []
+        self._certificate, self._token, self._port = certificate, token, port
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return [event for message in self.messages for event in message["events"]]
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[Receiver]:
+        app = web.Application()
+        app.router.add_post("/v1/push", self._take)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(
+            runner, "127.0.0.1", self._port, ssl_context=self._certificate.server_context()
+        ).start()
+        try:
+            yield self
+        finally:
+            await runner.cleanup()
+
+    async def hears(self, wanted: Callable[[dict[str, Any]], bool], why: str) -> dict[str, Any]:
+        async def look() -> dict[str, Any] | None:
+            return next((event for event in self.events if wanted(event)), None)
+
+        found: dict[str, Any] = await until(look, f"pushed: {why}")
+        return found
+
+    async def _take(self, request: web.Request) -> web.Response:
+        if request.headers.get("Authorization") != f"Bearer {self._token.reveal()}":
+            return web.Response(status=401)
+        self.messages.append(await request.json())
+        return web.Response(status=204)
+
+
+class Ironic:
+    """One installation of Ironic in a folder, and the process that serves it."""
+
+    def __init__(self, folder: Path) -> None:
+        authority = Authority(folder / "ca")
+        certificate = authority.issue(folder / "tls", "ironic", ["127.0.0.1"])
+        push_port = free_port()
+        self.password = kept_token(folder / "password")
+        token_file = folder / "operator" / "push-token"
+        self.receiver = Receiver(
+            authority.issue(folder / "operator", "push", ["127.0.0.1"]), kept_token(token_file), push_port
+        )
+        self.settings = IronicSettings(
+            paths=IronicPaths.below(folder / "ironic"),
+            cert_file=certificate.cert_file,
+            key_file=certificate.key_file,
+            ca_file=certificate.ca_file,
+            username="ingot",
+            password_file=folder / "password",
+            listen_port=free_port(),
+            push_url=f"https://127.0.0.1:{push_port}/v1/push",
+            push_ca_file=authority.ca_file,
+            push_token_file=token_file,
+            bmc_ca_file=authority.ca_file,
+        )
+        self.log = folder / "ironic.log"
+        self.process: subprocess.Popen[bytes] | None = None
+        # Ironic may be killed between two calls; a connection kept alive would be the old one's.
+        self.session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(ssl=client_context(self.settings.ca_file), force_close=True)
+        )
+
+    def command(self) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                [str(Path(sys.executable).with_name("ingot")), "service", "ironic"],
+                env={**os.environ, **self.settings.to_environment()},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    async def start(self) -> None:
+        self.process = self.command()
+        await until(self.answers, f"an answer from Ironic; its log:\n{self.log.read_text()[-3000:]}")
+
+    async def answers(self) -> bool:
+        assert self.process is not None
+        assert self.process.poll() is None, self.log.read_text()
+        try:
+            return (await self.call("GET", "/", auth=False))[0] == 200
+        except aiohttp.ClientConnectionError:
+            return False
+
+    async def call(self, method: str, path: str, body: Any = None, *, auth: bool = True) -> tuple[int, Any]:
+        headers = {"X-OpenStack-Ironic-API-Version": "1.109"}
+        if auth:
+            headers["Authorization"] = aiohttp.encode_basic_auth("ingot", self.password.reveal())
+        async with self.session.request(
+            method, self.settings.base_url + path, json=body, headers=headers
+        ) as answer:
+            text = await answer.text()
+            return answer.status, (
+                await answer.json() if text and answer.content_type == "application/json" else text
+            )
+
+    async def create_node(self, name: str) -> str:
+        status, node = await self.call(
+            "POST",
+            "/v1/nodes",
+            {
+                "name": name,
+                "driver": "redfish",
+                "driver_info": {
+                    "redfish_address": f"https://127.0.0.1:{free_port()}",
+                    "redfish_system_id": "/redfish/v1/Systems/1",
+                    "redfish_username": "admin",
+                    "redfish_password": BMC_PASSWORD,
+                },
+            },
+        )
+        assert status == 201, node
+        return str(node["uuid"])
+
+    async def close(self) -> None:
+        await self.session.close()
+        if self.process is not None:
+            await asyncio.to_thread(self._stop, self.process)
+
+    @staticmethod
+    def _stop(process: subprocess.Popen[bytes]) -> None:
+        process.terminate()
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@pytest.fixture
+async def ironic(tmp_path: Path) -> AsyncIterator[Ironic]:
+    made = Ironic(tmp_path)
+    yield made
+    await made.close()
+
+
+async def test_the_api_is_for_those_who_come_over_tls_and_know_the_password(ironic: Ironic) -> None:
+    await ironic.start()
+
+    status, nodes = await ironic.call("GET", "/v1/nodes")
+    assert (status, nodes["nodes"]) == (200, [])
+    status, _ = await ironic.call("GET", "/v1/nodes", auth=False)
+    assert status == 401
+    assert await answer_without_tls(ironic.settings.listen_port) != 200
+    for file in (ironic.settings.paths.config_file, ironic.settings.paths.htpasswd_file):
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert ironic.process is not None
+    arguments = arguments_of(ironic.process.pid)
+    assert "bin/ironic" in arguments, "the process that was started is Ironic's master"
+    assert ironic.password.reveal() not in arguments
+
+
+async def test_every_change_of_a_node_is_pushed_and_nothing_secret_with_it(ironic: Ironic) -> None:
+    async with ironic.receiver.listening() as operator:
+        await ironic.start()
+        uuid = await ironic.create_node("rack-1~h1")
+        created = await operator.hears(lambda event: event["uuid"] == uuid, "the new node")
+        assert (created["name"], created["deleted"], created["fields"]) == ("rack-1~h1", False, {})
+
+        asked = time.monotonic()
+        await ironic.call("PUT", f"/v1/nodes/{uuid}/states/provision", {"target": "manage"})
+        verifying = await operator.hears(
+            lambda event: event["fields"].get("provision_state") == "verifying", "verifying"
+        )
+        assert verifying["fields"]["target_provision_state"] == "manageable"
+        failed = await operator.hears(
+            lambda event: (
+                event["fields"].get("provision_state") == "enroll"
+                and event["fields"].get("last_error") is not None
+            ),
+            "that the BMC cannot be reached",
+        )
+        assert "connect" in failed["fields"]["last_error"].lower()
+        assert time.monotonic() - asked < DEADLINE / 2, "stock Ironic takes 154 s to give a dead BMC up"
+
+        heard = len(operator.events)
+        await ironic.call("POST", "/v1/ports", {"node_uuid": uuid, "address": "52:54:00:00:00:01"})
+
+        async def port_was_heard() -> bool:
+            return any(event["uuid"] == uuid and not event["fields"] for event in operator.events[heard:])
+
+        await until(port_was_heard, "pushed: the new port")
+        await ironic.call("DELETE", f"/v1/nodes/{uuid}")
+        await operator.hears(
+            lambda event: event["uuid"] == uuid and event["deleted"], "that the node is gone"
+        )
+
+        assert {sender["sender"] for sender in operator.messages} == {operator.messages[0]["sender"]}
+        assert operator.messages[0]["patches"] == {
+            "save_hook": True,
+            "fast_key": True,
+            "bmc_retries": True,
+            "one_life": True,
+        }
+        assert [event["seq"] for event in operator.events] == list(range(1, len(operator.events) + 1))
+        assert not any(message["gap"] for message in operator.messages)
+        assert BMC_PASSWORD not in str(operator.messages)
+        assert BMC_PASSWORD not in ironic.log.read_text()
+
+
+async def test_a_dead_receiver_does_not_hold_ironic_up_and_hears_everything_later(ironic: Ironic) -> None:
+    await ironic.start()
+    began = time.monotonic()
+    first, second = await ironic.create_node("rack-1~h1"), await ironic.create_node("rack-1~h2")
+    assert time.monotonic() - began < 10
+
+    async with ironic.receiver.listening() as operator:
+        await operator.hears(lambda event: event["uuid"] == first, "the first node")
+        await operator.hears(lambda event: event["uuid"] == second, "the second node")
+    assert operator.messages[0]["first"] == 1
+
+
+async def test_an_idle_ironic_is_heard(ironic: Ironic) -> None:
+    async with ironic.receiver.listening() as operator:
+        await ironic.start()
+
+        async def two_messages() -> bool:
+            return len(operator.messages) >= 2
+
+        await until(two_messages, "a hello and a heartbeat")
+        assert operator.events == []
+
+
+async def test_a_killed_ironic_comes_back_with_its_nodes_and_nothing_of_the_old_one_runs_on(
+    ironic: Ironic,
+) -> None:
+    await ironic.start()
+    uuid = await ironic.create_node("rack-1~h1")
+    # A BMC that refuses connections keeps the worker busy: it would go on after its master is gone.
+    await ironic.call("PUT", f"/v1/nodes/{uuid}/states/provision", {"target": "manage"})
+    assert ironic.process is not None
+    master = ironic.process
+    group = processes_of_group(master.pid)
+    assert len(group) >= 2
+    master.kill()
+    master.wait()
+
+    await ironic.start()
+
+    status, node = await ironic.call("GET", f"/v1/nodes/{uuid}")
+    assert (status, node["name"]) == (200, "rack-1~h1")
+    assert processes_of_group(master.pid) == [], "the worker of the killed master is gone"
+
+    async def unlocked() -> bool:
+        _, node = await ironic.call("GET", f"/v1/nodes/{uuid}")
+        return node["reservation"] is None and node["provision_state"] == "enroll"
+
+    await until(unlocked, "the node is free again")
+
+
+async def test_a_second_ironic_on_the_same_folder_is_refused(ironic: Ironic) -> None:
+    await ironic.start()
+    assert ironic.process is not None
+    before = ironic.settings.paths.config_file.stat().st_mtime_ns
+
+    second = ironic.command()
+
+    assert await asyncio.to_thread(second.wait, DEADLINE) == 1
+    assert (
+        f"already runs on {ironic.settings.paths.state} (process {ironic.process.pid})"
+        in ironic.log.read_text()
+    )
+    assert ironic.settings.paths.config_file.stat().st_mtime_ns == before
+    assert await ironic.answers()
+
+
+async def test_a_database_left_half_made_is_made_again(ironic: Ironic) -> None:
+    file = ironic.settings.paths.database_file
+    file.parent.mkdir(parents=True)
+    with sqlite3.connect(file) as database:
+        database.execute("CREATE TABLE nodes (id INTEGER PRIMARY KEY)")
+    database.close()
+
+    await ironic.start()
+
+    await ironic.create_node("rack-1~h1")
+
+
+async def answer_without_tls(port: int) -> int | None:
+    try:
+        async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}/") as answer:
+            return answer.status
+    except aiohttp.ClientError:
+        return None
+
+
+def arguments_of(process: int) -> str:
+    return Path(f"/proc/{process}/cmdline").read_text()
+
+
+def processes_of_group(group: int) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and os.getpgid(int(entry.name)) == group:
+                found.append(int(entry.name))
+        except ProcessLookupError:
+            continue
+    return found

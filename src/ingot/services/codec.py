@@ -8,6 +8,7 @@ and manifests take a setting away.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Protocol, get_args, get_type_hints
@@ -34,6 +35,11 @@ class Dataclass(Protocol):
 
 def variables(kind: type[Dataclass]) -> dict[str, tuple[str, Any]]:
     """Of each field that is a variable: its name in the environment, and its type without `| None`."""
+    return _variables(kind)
+
+
+@functools.cache
+def _variables(kind: type[Dataclass]) -> dict[str, tuple[str, Any]]:
     found: dict[str, tuple[str, Any]] = {}
     for field, hint in get_type_hints(kind, include_extras=True).items():
         annotated, *extras = get_args(hint) or (hint,)

@@ -186,6 +186,8 @@ def _tree(files: Mapping[str, bytes]) -> _Node:
         here = root
         for folder in folders:
             here = here.children.get(folder) or _add(here, folder, None)
+            if not here.directory:
+                raise UnsupportedFormat(f"{folder!r} is both a file and a folder of the ISO image")
         _add(here, name, files[path])
     return root
 

@@ -125,7 +125,8 @@ class Commands:
         await self._chassis.save()
         if command.status == "SUCCEEDED" and command.name in ("standby.power_off", "standby.run_image"):
             await self._power(again=command.name == "standby.run_image")
-        self._ended()
+        if command.name not in QUICK:
+            self._ended()
 
     def _fail(self, command: Command, failure: StepFailed) -> None:
         self._chassis.note(f"{step_name(command)} failed: {failure.details}")

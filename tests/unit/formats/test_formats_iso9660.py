@@ -1,0 +1,156 @@
+"""ISO 9660: our writer against xorriso and our own reader, our reader against xorriso's images and against damage."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingot.formats import FormatError, UnsupportedFormat
+from ingot.formats.iso9660 import Iso, build_iso
+
+WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+FILES = {
+    "/boot/grub/grub.cfg": b"linux /vmlinuz quiet\n",
+    "/EFI/BOOT/grub.cfg": b"x" * 5000,
+    "/etc/ironic-python-agent/ironic.crt": b"certificate",
+    "/openstack/latest/meta_data.json": b"{}",
+    "/empty": b"",
+}
+needs_xorriso = pytest.mark.skipif(
+    shutil.which("xorriso") is None, reason="xorriso is not installed; it is the judge here"
+)
+
+
+def opened(image: bytes) -> Iso:
+    return Iso(io.BytesIO(image))
+
+
+def test_what_is_written_is_read_back() -> None:
+    iso = opened(build_iso(FILES, label="RAMDISK", made_at=WHEN))
+    assert iso.label == "RAMDISK"
+    assert {path: iso.read(path) for path, _ in iso.files()} == FILES
+
+
+def test_the_same_files_give_the_same_bytes() -> None:
+    again = dict(reversed(FILES.items()))
+    assert build_iso(FILES, label="a", made_at=WHEN) == build_iso(again, label="a", made_at=WHEN)
+
+
+def test_a_folder_of_more_files_than_fit_in_a_sector() -> None:
+    files = {
+        f"/many/a rather long file name number {number}.txt": str(number).encode() for number in range(200)
+    }
+    iso = opened(build_iso(files, label="MANY", made_at=WHEN))
+    assert {path: iso.read(path) for path, _ in iso.files()} == files
+
+
+NAMES = st.text("abcdefXYZ019-_. ", min_size=1, max_size=40).filter(
+    lambda name: name.strip(". ") and name == name.strip()
+)
+
+
+@given(st.dictionaries(st.tuples(NAMES, NAMES), st.binary(max_size=5000), max_size=12))
+def test_any_files_survive_the_round_trip(files: dict[tuple[str, str], bytes]) -> None:
+    wanted = {f"/{folder}/{name}": content for (folder, name), content in files.items()}
+    iso = opened(build_iso(wanted, label="ANY", made_at=WHEN))
+    assert {path: iso.read(path) for path, _ in iso.files()} == wanted
+
+
+@needs_xorriso
+def test_xorriso_extracts_what_we_wrote(tmp_path: Path) -> None:
+    (tmp_path / "made.iso").write_bytes(build_iso(FILES, label="RAMDISK", made_at=WHEN))
+    command = ["xorriso", "-osirrox", "on", "-indev", "made.iso", "-extract", "/", "out"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "Volume id    : 'RAMDISK'" in done.stderr
+    assert "WARNING" not in done.stderr
+    found = {
+        f"/{file.relative_to(tmp_path / 'out')}": file.read_bytes()
+        for file in (tmp_path / "out").rglob("*")
+        if file.is_file()
+    }
+    assert found == FILES
+    subprocess.run(["chmod", "-R", "u+w", "out"], cwd=tmp_path, check=True)
+
+
+@needs_xorriso
+@pytest.mark.parametrize("naming", [["-R"], ["-J"], ["-R", "-J"], ["-r", "-J", "-l"]])
+def test_config_drives_made_by_xorriso_are_read(tmp_path: Path, naming: list[str]) -> None:
+    latest = tmp_path / "drive" / "openstack" / "latest"
+    latest.mkdir(parents=True)
+    (latest / "meta_data.json").write_text('{"hostname": "h1"}')
+    (latest / "user_data").write_bytes(b"#!/bin/sh\n" * 1000)
+    long_name = "a-name-longer-than-thirty-two-characters-for-sure.txt"
+    (latest / long_name).write_text("long")
+    subprocess.run(
+        ["xorriso", "-as", "mkisofs", "-quiet", *naming, "-V", "config-2", "-o", "drive.iso", "drive"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+    )
+    with (tmp_path / "drive.iso").open("rb") as file:
+        iso = Iso(file)
+        assert iso.label == "config-2"
+        assert iso.read("/openstack/latest/user_data") == b"#!/bin/sh\n" * 1000
+        assert iso.read("/openstack/latest/meta_data.json") == b'{"hostname": "h1"}'
+        assert iso.read(f"/openstack/latest/{long_name}") == b"long"
+
+
+@needs_xorriso
+def test_plain_names_are_found_without_regard_to_case(tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "grub.cfg").write_text("plain")
+    command = ["xorriso", "-as", "mkisofs", "-quiet", "--norock", "-V", "P", "-o", "plain.iso", "files"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    with (tmp_path / "plain.iso").open("rb") as file:
+        assert Iso(file).read("/grub.cfg") == b"plain"
+
+
+def test_a_name_that_is_not_there_is_a_key_error() -> None:
+    iso = opened(build_iso(FILES, label="a", made_at=WHEN))
+    assert "/boot/grub/nothing" not in iso
+    with pytest.raises(KeyError):
+        iso.read("/boot/grub")
+
+
+def test_a_file_past_the_limit_is_not_read() -> None:
+    iso = opened(build_iso(FILES, label="a", made_at=WHEN))
+    with pytest.raises(FormatError, match="at most 100 are read"):
+        iso.read("/EFI/BOOT/grub.cfg", limit=100)
+
+
+def test_bytes_that_are_no_iso_are_refused_with_a_sentence() -> None:
+    with pytest.raises(FormatError, match="not an ISO 9660 image"):
+        opened(b"\0" * 100_000)
+    with pytest.raises(FormatError, match="cut short"):
+        opened(b"short")
+
+
+def test_an_image_that_was_cut_short_says_so() -> None:
+    image = build_iso(FILES, label="a", made_at=WHEN)
+    with pytest.raises(FormatError, match="cut short"):
+        opened(image[:-4096]).read("/etc/ironic-python-agent/ironic.crt")
+
+
+@given(st.data())
+def test_damage_never_ends_in_anything_but_a_format_error(data: st.DataObject) -> None:
+    image = bytearray(build_iso(FILES, label="a", made_at=WHEN))
+    for _ in range(data.draw(st.integers(1, 8))):
+        image[data.draw(st.integers(16 * 2048, len(image) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        iso = opened(bytes(image))
+        for path, _ in iso.files():
+            iso.read(path)
+    except (FormatError, KeyError):
+        pass
+
+
+def test_a_path_that_is_both_file_and_folder_is_refused() -> None:
+    with pytest.raises(UnsupportedFormat, match="both a file and a folder"):
+        build_iso({"/a": b"", "/a/b": b""}, label="a", made_at=WHEN)

@@ -40,6 +40,7 @@ class HostController:
         self.secrets = Informer(client, SECRETS, namespace=namespace, metadata_only=True)
         self._backend = backend
         tools = Tools(client, self.hosts, self.secrets, backend, recorder, now)
+        self._claimed = tools.claimed
         self.controller = Controller("hosts", HostReconciler(tools), workers=workers)
         self.hosts.subscribe(self._host_changed)
         self.secrets.subscribe(self._secret_changed)
@@ -59,6 +60,9 @@ class HostController:
             self.controller.wake(change.key, low=change.initial)
 
     def _secret_changed(self, change: Change[PartialObjectMetadata]) -> None:
+        if change.new is not None and change.new.metadata.resource_version in self._claimed:
+            self._claimed.discard(change.new.metadata.resource_version)
+            return
         for host in self.hosts.by_index(BY_SECRET, str(change.key)):
             self.controller.wake(host.key, low=change.initial)
 

@@ -8,7 +8,7 @@ was not written. Handlers never call the API for the status themselves.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
@@ -43,6 +43,8 @@ class Tools:
     backend: Provisioner
     recorder: EventRecorder
     now: Callable[[], datetime]
+    claimed: set[str] = field(default_factory=set)
+    """Versions of Secrets that are our own writes: their echo on the watch is no news."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,15 @@ Pure. Writing only what changed keeps the writes of others, and a patch that is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
 
 from ingot.api.baremetalhost import BareMetalHostStatus
 from ingot.api.wire import wire
+
+NO_STATUS: Final = BareMetalHostStatus()
 
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
@@ -29,7 +31,12 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]
 
 
 def status_difference(old: BareMetalHostStatus, new: BareMetalHostStatus) -> dict[str, Any]:
-    """The merge patch between two statuses. The inventory is compared as bytes: it is large and hardly ever changes."""
+    """The merge patch between two statuses. The inventory is compared as bytes: it is large and hardly ever changes.
+
+    A host without a status gets all of it: the API demands fields that would otherwise be left out because they are empty.
+    """
+    if old == NO_STATUS:
+        return {} if new == NO_STATUS else wire(new)
     if _same_bytes(old.hardware, new.hardware):
         old, new = replace(old, hardware=msgspec.UNSET), replace(new, hardware=msgspec.UNSET)
     return difference(wire(old), wire(new))

@@ -87,9 +87,11 @@ async def _claim(p: Pass, secret: SecretObject) -> SecretObject:
         change["finalizers"] = [*meta.finalizers, SECRET_FINALIZER]
     if not change or p.deleting:
         return secret
-    return await p.tools.client.patch(
+    claimed = await p.tools.client.patch(
         SECRETS, secret.key, {"metadata": change}, resource_version=meta.resource_version
     )
+    p.tools.claimed.add(claimed.metadata.resource_version)
+    return claimed
 
 
 async def release_bmc_secret(p: Pass) -> None:

@@ -56,5 +56,18 @@ def test_an_unchanged_inventory_is_not_written_again() -> None:
 
 
 def test_a_new_inventory_is_written() -> None:
-    new = BareMetalHostStatus(hardware=msgspec.Raw(b'{"hostname":"h1"}'))
-    assert status_difference(BareMetalHostStatus(), new) == {"hardware": {"hostname": "h1"}}
+    old = BareMetalHostStatus(powered_on=True)
+    new = replace(old, hardware=msgspec.Raw(b'{"hostname":"h1"}'))
+    assert status_difference(old, new) == {"hardware": {"hostname": "h1"}}
+
+
+def test_a_first_status_has_all_that_the_api_demands() -> None:
+    first = status_difference(BareMetalHostStatus(), BareMetalHostStatus(error_count=1))
+    assert first == {
+        "errorCount": 1,
+        "errorMessage": "",
+        "operationalStatus": "",
+        "poweredOn": False,
+        "provisioning": {"ID": "", "state": ""},
+        "provisioningFailCount": 0,
+    }

@@ -1,0 +1,101 @@
+"""A rack: the embedded API, the host controller, and a back end that follows a script."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from scripted import ScriptedBackend
+
+from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
+from ingot.api.core import EVENTS, SECRETS
+from ingot.api.hardwaredata import HARDWARE_DATA, HardwareData
+from ingot.api.meta import Key
+from ingot.kube import Client, NotFound
+
+NAMESPACE = "default"
+IMAGE = {
+    "url": "https://images.example/a.raw",
+    "checksum": "0" * 64,
+    "checksumType": "sha256",
+    "format": "raw",
+}
+
+
+class Rack:
+    """What a test does with hosts."""
+
+    def __init__(self, client: Client, backend: ScriptedBackend) -> None:
+        self.client = client
+        self.backend = backend
+
+    async def secret(self, name: str = "h1-bmc", **values: str) -> None:
+        data = values or {"username": "admin", "password": "hunter2"}
+        await self.client.create(
+            SECRETS, {"metadata": {"name": name}, "stringData": data}, namespace=NAMESPACE
+        )
+
+    async def host(self, name: str = "h1", *, secret: bool = True, **spec: Any) -> Key:
+        """A host with an address, and its Secret."""
+        if secret:
+            await self.secret(f"{name}-bmc")
+        bmc = {
+            "address": f"redfish-virtualmedia://127.0.0.1/redfish/v1/Systems/{name}",
+            "credentialsName": f"{name}-bmc",
+        }
+        body = {"metadata": {"name": name}, "spec": {"online": True, "bmc": bmc} | spec}
+        await self.client.create(BARE_METAL_HOSTS, body, namespace=NAMESPACE)
+        return Key(NAMESPACE, name)
+
+    async def get(self, key: Key) -> BareMetalHost:
+        return await self.client.get(BARE_METAL_HOSTS, key)
+
+    async def change(self, key: Key, spec: Mapping[str, Any]) -> None:
+        await self.client.patch(BARE_METAL_HOSTS, key, {"spec": spec})
+
+    async def delete(self, key: Key) -> None:
+        await self.client.delete(BARE_METAL_HOSTS, key)
+
+    async def hardware_data(self, key: Key) -> HardwareData:
+        return await self.client.get(HARDWARE_DATA, key)
+
+    async def until(self, key: Key, condition: Callable[[BareMetalHost], bool]) -> BareMetalHost:
+        """Wait until the host is as the condition says."""
+        last: BareMetalHost | None = None
+        try:
+            async with asyncio.timeout(30):
+                while True:
+                    last = await self.get(key)
+                    if condition(last):
+                        return last
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            raise AssertionError(f"{key} never came there; its status is {last and last.status}") from None
+
+    async def until_state(self, key: Key, state: str) -> BareMetalHost:
+        return await self.until(key, lambda host: host.status.provisioning.state == state)
+
+    async def until_error(self, key: Key, fragment: str) -> BareMetalHost:
+        return await self.until(key, lambda host: fragment in host.status.error_message)
+
+    async def until_well(self, key: Key, state: str) -> BareMetalHost:
+        return await self.until(
+            key, lambda host: host.status.provisioning.state == state and not host.status.error_type
+        )
+
+    async def until_gone(self, key: Key) -> None:
+        async with asyncio.timeout(30):
+            while True:
+                try:
+                    await self.get(key)
+                except NotFound:
+                    return
+                await asyncio.sleep(0.02)
+
+    async def settle(self) -> None:
+        """Long enough for whatever was going to happen by itself to have happened."""
+        await asyncio.sleep(0.3)
+
+    async def event_reasons(self) -> list[str]:
+        return [event.reason for event in (await self.client.list(EVENTS, namespace=NAMESPACE)).items]

@@ -1,0 +1,118 @@
+"""What a user reads when something is wrong, and that mending it is enough."""
+
+from __future__ import annotations
+
+from rack import IMAGE, NAMESPACE, Rack
+
+from ingot.api.baremetalhost import ErrorType
+from ingot.api.core import SECRETS
+from ingot.api.meta import Key
+from ingot.provisioner import Failed
+
+REFUSED = Failed(
+    "the BMC at 10.4.0.17 refused the user name or password (HTTP 401)", refused_credentials=True
+)
+
+
+async def test_a_missing_secret_is_named_and_noticed_when_it_appears(rack: Rack) -> None:
+    key = await rack.host(secret=False)
+    host = await rack.until_error(key, "Secret h1-bmc")
+    assert "does not exist in namespace default" in host.status.error_message
+    assert host.status.error_type == ErrorType.REGISTRATION
+    assert host.status.operational_status == "error"
+    await rack.secret("h1-bmc")
+    await rack.until_well(key, "available")
+
+
+async def test_a_secret_without_a_password_is_named_and_noticed_when_it_is_mended(rack: Rack) -> None:
+    await rack.secret("h1-bmc", username="admin")
+    key = await rack.host(secret=False)
+    await rack.until_error(key, "Secret h1-bmc has no password")
+    await rack.client.patch(SECRETS, Key(NAMESPACE, "h1-bmc"), {"stringData": {"password": "x"}})
+    await rack.until_well(key, "available")
+
+
+async def test_a_wrong_password_says_which_secret_to_correct_and_is_tried_again_when_it_changes(
+    rack: Rack,
+) -> None:
+    rack.backend.script("register", REFUSED)
+    key = await rack.host()
+    host = await rack.until_error(key, "refused the user name or password")
+    assert host.status.error_message == (
+        "the BMC at 10.4.0.17 refused the user name or password (HTTP 401). "
+        "Correct Secret h1-bmc; the next try starts as soon as it changes."
+    )
+    await rack.client.patch(SECRETS, Key(NAMESPACE, "h1-bmc"), {"stringData": {"password": "better"}})
+    host = await rack.until_well(key, "available")
+    assert host.status.error_message == ""
+    assert host.status.error_count == 0
+
+
+async def test_a_wrong_password_is_no_retry_storm(rack: Rack) -> None:
+    rack.backend.script("register", *[REFUSED] * 50)
+    key = await rack.host()
+    await rack.until_error(key, "refused")
+    for _ in range(5):
+        rack.backend.tell(key)
+        await rack.settle()
+    assert (await rack.get(key)).status.error_count == 1
+
+
+async def test_an_error_is_told_as_a_warning(rack: Rack) -> None:
+    rack.backend.script("register", REFUSED)
+    key = await rack.host()
+    await rack.until_error(key, "refused")
+    await rack.settle()
+    assert "RegistrationError" in await rack.event_reasons()
+
+
+async def test_an_image_that_failed_is_cleaned_away_and_tried_anew_once_the_host_is_mended(
+    rack: Rack,
+) -> None:
+    rack.backend.script("provision", Failed("the checksum of the image does not match"))
+    key = await rack.host(image=IMAGE)
+    host = await rack.until_error(key, "checksum")
+    assert (host.state, host.status.error_type) == ("provisioning", ErrorType.PROVISIONING)
+    await rack.change(key, {"image": {"checksum": "1" * 64}})
+    host = await rack.until_well(key, "provisioned")
+    assert host.status.provisioning.image is not None
+    assert host.status.provisioning.image.checksum == "1" * 64
+    assert host.status.provisioning_fail_count == 0
+
+
+async def test_a_host_whose_user_data_is_missing_is_not_touched_and_goes_on_when_it_appears(
+    rack: Rack,
+) -> None:
+    key = await rack.host(image=IMAGE, userData={"name": "user"})
+    host = await rack.until_error(key, "Secret user, named by spec.userData, does not exist")
+    assert host.state == "available"
+    assert "deploy" not in rack.backend.machines[key].orders
+    await rack.secret("user", userData="#cloud-config")
+    await rack.until_well(key, "provisioned")
+
+
+async def test_what_cannot_be_done_is_refused_in_words(rack: Rack) -> None:
+    key = await rack.host(raid={"hardwareRAIDVolumes": [{"level": "1"}]})
+    host = await rack.until_error(key, "cannot configure RAID")
+    assert (host.state, host.status.error_type) == ("preparing", ErrorType.PREPARATION)
+    await rack.change(key, {"raid": None})
+    await rack.until_well(key, "available")
+
+
+async def test_a_failed_power_change_is_an_error_and_the_next_attempt_is_hard(rack: Rack) -> None:
+    key = await rack.host(image=IMAGE)
+    await rack.until_state(key, "provisioned")
+    rack.backend.script("set_power", Failed("the BMC did not react"))
+    await rack.change(key, {"online": False})
+    host = await rack.until_error(key, "did not react")
+    assert host.status.error_type == ErrorType.POWER_MANAGEMENT
+    await rack.change(key, {"description": "somebody looked at it"})
+    await rack.until(key, lambda host: not host.status.powered_on and not host.status.error_type)
+    assert rack.backend.machines[key].orders[-1] == "power off hard"
+
+
+async def test_secrets_never_reach_the_status(rack: Rack) -> None:
+    rack.backend.script("register", Failed("GET https://10.0.0.1/?agent_token=s3cr3t refused"))
+    key = await rack.host()
+    host = await rack.until_error(key, "refused")
+    assert "s3cr3t" not in host.status.error_message

@@ -1,0 +1,321 @@
+"""A host's life, state by state, on the embedded API with a scripted back end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from rack import IMAGE, NAMESPACE, Rack
+
+from ingot.api.baremetalhost import BARE_METAL_HOSTS, FINALIZER, SECRET_FINALIZER, ErrorType
+from ingot.api.core import SECRETS
+from ingot.api.hardwaredata import HARDWARE_DATA
+from ingot.api.meta import Key, Resource
+from ingot.kube import NotFound
+from ingot.provisioner import Busy, Failed
+
+
+async def test_a_new_host_becomes_available_and_is_switched_on(rack: Rack) -> None:
+    key = await rack.host()
+    host = await rack.until(key, lambda host: host.state == "available" and host.status.powered_on)
+    assert host.status.operational_status == "OK"
+    assert host.status.provisioning.id == "id-of-h1"
+    assert host.status.hardware_profile == "unknown"
+    assert FINALIZER in host.metadata.finalizers
+    assert rack.backend.machines[key].orders == ["register", "try admin", "inspect", "power on"]
+
+
+async def test_inspection_leaves_hardware_data_that_belongs_to_the_host(rack: Rack) -> None:
+    key = await rack.host()
+    host = await rack.until_state(key, "available")
+    data = await rack.hardware_data(key)
+    assert data.spec.hardware is not None
+    assert data.spec.hardware.cpu.count == 4
+    assert data.metadata.owner_references[0].uid == host.metadata.uid
+    found = host.hardware()
+    assert found is not None
+    assert found.nics[0].mac == "00:00:5e:00:53:01"
+    assert host.spec.architecture == "x86_64"
+
+
+async def test_every_state_that_was_passed_through_left_its_times_and_events(rack: Rack) -> None:
+    key = await rack.host()
+    host = await rack.until(key, lambda host: host.status.powered_on)
+    history = host.status.operation_history
+    assert history.register.start is not None
+    assert history.register.end is not None
+    assert history.inspect.end is not None
+    await rack.settle()
+    assert {
+        "Registered",
+        "BMCAccessValidated",
+        "ProfileSet",
+        "InspectionStarted",
+        "InspectionComplete",
+        "PowerOn",
+    } <= set(await rack.event_reasons())
+
+
+async def test_a_host_without_a_bmc_is_only_a_note_until_it_has_one(rack: Rack) -> None:
+    key = await rack.host(bmc=None)
+    host = await rack.until_state(key, "unmanaged")
+    assert host.status.operational_status == "discovered"
+    address = "redfish-virtualmedia://127.0.0.1/redfish/v1/Systems/h1"
+    await rack.change(key, {"bmc": {"address": address, "credentialsName": "h1-bmc"}})
+    await rack.until_state(key, "available")
+
+
+async def test_inspection_that_is_disabled_is_skipped(rack: Rack) -> None:
+    key = await rack.host(inspectionMode="disabled", bootMACAddress="00:00:5e:00:53:01")
+    await rack.until_state(key, "available")
+    assert "inspect" not in rack.backend.machines[key].orders
+    with pytest.raises(NotFound):
+        await rack.hardware_data(key)
+
+
+async def test_an_image_is_deployed_with_what_the_secrets_say(rack: Rack) -> None:
+    await rack.secret("user", userData="#cloud-config")
+    await rack.secret("net", networkData="links: []")
+    await rack.secret("meta", metaData="{rack: r7}")
+    key = await rack.host(
+        image=IMAGE, userData={"name": "user"}, networkData={"name": "net"}, metaData={"name": "meta"}
+    )
+    host = await rack.until_state(key, "provisioned")
+    assert host.status.provisioning.image is not None
+    assert host.status.provisioning.image.url == IMAGE["url"]
+    deployed = rack.backend.machines[key].deployment
+    assert deployed is not None
+    assert deployed.config_drive.user_data.reveal() == "#cloud-config"
+    assert deployed.config_drive.network_data.reveal() == "links: []"
+    assert deployed.config_drive.meta_data["rack"] == "r7"
+    assert deployed.config_drive.meta_data["name"] == "h1"
+    assert deployed.config_drive.meta_data["uuid"] == host.metadata.uid
+    assert deployed.root_device is not None
+    assert deployed.root_device.device_name == "/dev/sda"
+
+
+async def test_the_attempted_image_is_written_before_the_back_end_is_told(rack: Rack) -> None:
+    rack.backend.hold("provision", Busy("writing"))
+    key = await rack.host(image=IMAGE)
+    host = await rack.until_state(key, "provisioning")
+    assert host.status.last_attempted_image is not None
+    assert host.status.last_attempted_image.url == IMAGE["url"]
+    rack.backend.let_go("provision")
+    rack.backend.tell(key)
+    await rack.until_state(key, "provisioned")
+
+
+async def test_a_host_that_is_to_be_off_is_not_provisioned(rack: Rack) -> None:
+    key = await rack.host(image=IMAGE, online=False)
+    await rack.until_state(key, "available")
+    await rack.settle()
+    assert "deploy" not in rack.backend.machines[key].orders
+    await rack.change(key, {"online": True})
+    await rack.until_state(key, "provisioned")
+
+
+async def test_power_follows_online(rack: Rack) -> None:
+    key = await rack.host(image=IMAGE)
+    await rack.until_state(key, "provisioned")
+    await rack.change(key, {"online": False})
+    await rack.until(key, lambda host: not host.status.powered_on)
+    await rack.change(key, {"online": True})
+    await rack.until(key, lambda host: host.status.powered_on)
+    assert rack.backend.machines[key].orders[-3:] == ["deploy", "power off soft", "power on"]
+
+
+async def test_what_the_user_reads_while_waiting_is_what_the_back_end_said(rack: Rack) -> None:
+    rack.backend.hold("inspect", Busy("the ramdisk boots"))
+    key = await rack.host()
+    host = await rack.until_state(key, "inspecting")
+    progressing = next(found for found in host.status.conditions if found.type == "Progressing")
+    assert (progressing.status, progressing.message) == ("True", "the ramdisk boots")
+
+
+async def test_a_host_goes_on_when_the_back_end_has_news_and_not_before(rack: Rack) -> None:
+    rack.backend.hold("inspect", Busy("the ramdisk boots"))
+    key = await rack.host()
+    await rack.until_state(key, "inspecting")
+    await rack.settle()
+    rack.backend.let_go("inspect")
+    await rack.settle()
+    assert (await rack.get(key)).state == "inspecting"
+    rack.backend.tell(key)
+    await rack.until_state(key, "available")
+
+
+async def test_removing_the_image_deprovisions(rack: Rack) -> None:
+    key = await rack.host(image=IMAGE)
+    await rack.until_state(key, "provisioned")
+    await rack.change(key, {"image": None})
+    host = await rack.until_state(key, "available")
+    assert host.status.provisioning.image is None
+    assert rack.backend.machines[key].instance is None
+
+
+async def test_another_image_replaces_the_one_that_runs(rack: Rack) -> None:
+    key = await rack.host(image=IMAGE)
+    await rack.until_state(key, "provisioned")
+    other = "https://images.example/b.raw"
+    await rack.change(key, {"image": {"url": other}})
+    await rack.until(
+        key,
+        lambda host: (
+            host.state == "provisioned"
+            and host.status.provisioning.image is not None
+            and host.status.provisioning.image.url == other
+        ),
+    )
+    assert [order for order in rack.backend.machines[key].orders if "deploy" in order] == [
+        "deploy",
+        "undeploy",
+        "deploy",
+    ]
+
+
+async def test_a_changed_checksum_costs_no_running_machine(rack: Rack) -> None:
+    key = await rack.host(image=IMAGE)
+    await rack.until_state(key, "provisioned")
+    await rack.change(key, {"image": {"checksum": "1" * 64}})
+    await rack.settle()
+    assert (await rack.get(key)).state == "provisioned"
+    assert rack.backend.machines[key].orders.count("deploy") == 1
+
+
+async def test_an_externally_provisioned_host_is_only_switched_on_and_off(rack: Rack) -> None:
+    key = await rack.host(externallyProvisioned=True)
+    await rack.until(key, lambda host: host.state == "externally provisioned" and host.status.powered_on)
+    assert rack.backend.machines[key].orders == ["register", "try admin", "power on"]
+
+
+async def test_a_paused_host_is_left_alone(rack: Rack) -> None:
+    await rack.secret()
+    await rack.client.create(
+        BARE_METAL_HOSTS,
+        {
+            "metadata": {"name": "h1", "annotations": {"baremetalhost.metal3.io/paused": ""}},
+            "spec": {
+                "online": True,
+                "bmc": {"address": "redfish-virtualmedia://127.0.0.1/s", "credentialsName": "h1-bmc"},
+            },
+        },
+        namespace=NAMESPACE,
+    )
+    await rack.settle()
+    host = await rack.get(Key(NAMESPACE, "h1"))
+    assert (host.state, host.metadata.finalizers) == ("", [])
+
+
+async def test_nothing_is_written_when_nothing_changed(rack: Rack) -> None:
+    key = await rack.host(image=IMAGE)
+    await rack.until_state(key, "provisioned")
+    await rack.settle()
+    before = (await rack.get(key)).metadata.resource_version
+    for _ in range(5):
+        rack.backend.tell(key)
+        await rack.settle()
+    assert (await rack.get(key)).metadata.resource_version == before
+
+
+# Deletion
+
+
+async def test_a_provisioned_host_is_deprovisioned_switched_off_and_forgotten(rack: Rack) -> None:
+    key = await rack.host(image=IMAGE)
+    await rack.until_state(key, "provisioned")
+    await rack.delete(key)
+    await rack.until_gone(key)
+    assert rack.backend.machines[key].orders[-3:] == ["undeploy", "power off hard", "delete"]
+    for kind, name in ((HARDWARE_DATA, key), (SECRETS, Key(NAMESPACE, "h1-bmc"))):
+        with pytest.raises(NotFound):
+            await _eventually_missing(rack, kind, name)
+
+
+@pytest.mark.parametrize(
+    ("verb", "state"),
+    [
+        ("register", "registering"),
+        ("inspect", "inspecting"),
+        ("provision", "provisioning"),
+        ("set_power", "available"),
+    ],
+)
+async def test_a_host_can_be_deleted_while_something_is_under_way(rack: Rack, verb: str, state: str) -> None:
+    rack.backend.hold(verb, Busy("under way"))
+    key = await rack.host(**({"image": IMAGE} if verb == "provision" else {}))
+    await rack.until_state(key, state)
+    await rack.delete(key)
+    rack.backend.let_go(verb)
+    rack.backend.tell(key)
+    await rack.until_gone(key)
+    assert not rack.backend.machines[key].known
+
+
+async def test_a_host_whose_secret_is_gone_can_still_be_deleted(rack: Rack) -> None:
+    key = await rack.host(secret=False)
+    await rack.until_error(key, "does not exist")
+    await rack.delete(key)
+    await rack.until_gone(key)
+
+
+async def test_a_secret_that_two_hosts_use_stays_until_the_last_one_lets_go(rack: Rack) -> None:
+    one = await rack.host("h1")
+    two = await rack.host(
+        "h2", bmc={"address": "redfish-virtualmedia://127.0.0.1/s", "credentialsName": "h1-bmc"}
+    )
+    for key in (one, two):
+        await rack.until_state(key, "available")
+    await rack.delete(one)
+    await rack.until_gone(one)
+    secret = await rack.client.get(SECRETS, Key(NAMESPACE, "h1-bmc"))
+    assert SECRET_FINALIZER in secret.metadata.finalizers
+    await rack.delete(two)
+    await rack.until_gone(two)
+    with pytest.raises(NotFound):
+        await _eventually_missing(rack, SECRETS, Key(NAMESPACE, "h1-bmc"))
+
+
+# The back end forgets
+
+
+async def test_a_back_end_that_lost_its_memory_is_told_of_a_provisioned_host_and_touches_nothing(
+    rack: Rack,
+) -> None:
+    key = await rack.host(image=IMAGE)
+    await rack.until_state(key, "provisioned")
+    before = list(rack.backend.machines[key].orders)
+    rack.backend.lose_memory()
+    await rack.until(key, lambda _: rack.backend.machines[key].known)
+    await rack.settle()
+    assert rack.backend.machines[key].orders == [*before, "register"]
+    access = rack.backend.machines[key].access
+    assert access is not None
+    assert access.installed is not None
+    assert access.installed.url == IMAGE["url"]
+    assert (await rack.get(key)).state == "provisioned"
+
+
+async def test_a_back_end_that_is_away_is_no_error_of_the_host(rack: Rack) -> None:
+    key = await rack.host(image=IMAGE)
+    await rack.until_state(key, "provisioned")
+    rack.backend.away = "connection refused"
+    rack.backend.tell(key)
+    await rack.settle()
+    assert (await rack.get(key)).status.error_type == ErrorType.NONE
+
+
+async def test_a_failed_adoption_is_an_error_of_its_own_kind(rack: Rack) -> None:
+    key = await rack.host(image=IMAGE)
+    await rack.until_state(key, "provisioned")
+    rack.backend.script("adopt", Failed("Ironic says no"))
+    rack.backend.tell(key)
+    host = await rack.until_error(key, "Ironic says no")
+    assert host.status.error_type == ErrorType.PROVISIONED_REGISTRATION
+    assert host.state == "provisioned"
+
+
+async def _eventually_missing(rack: Rack, kind: Resource[Any], key: Key) -> None:
+    """Garbage is collected in the background; raises NotFound once it is gone."""
+    for _ in range(200):
+        await rack.client.get(kind, key)
+        await rack.settle()

@@ -193,21 +193,13 @@ def _list_schema(kind: Kind) -> Document:
 
 
 def _collection_path(kind: Kind) -> Document:
-    path: Document = {"get": _operation(kind, "list")}
-    if "create" in kind.verbs:
-        path["post"] = _operation(kind, "post")
-    return path
+    # Kinds that can only be read announce writing too: kubectl then sends it, and its user reads our sentence.
+    return {"get": _operation(kind, "list"), "post": _operation(kind, "post")}
 
 
 def _object_path(kind: Kind, *, status: bool = False) -> Document:
-    path: Document = {"get": _operation(kind, "get")}
-    if "update" in kind.verbs:
-        path["put"] = _operation(kind, "put")
-    if "patch" in kind.verbs:
-        path["patch"] = _operation(kind, "patch")
-    if "delete" in kind.verbs and not status:
-        path["delete"] = _operation(kind, "delete")
-    return path
+    actions = ("get", "put", "patch") if status else ("get", "put", "patch", "delete")
+    return {action: _operation(kind, action) for action in actions}
 
 
 def _operation(kind: Kind, action: str) -> Document:

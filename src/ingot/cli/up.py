@@ -45,6 +45,8 @@ def up(state: StateFolder, detach: bool, servers: int, provision: int, no_lab: b
             f"{state.path} holds {state.strangers()[0]!r} and nothing of Ingot's. "
             "Choose an empty or new folder with --state: it becomes Ingot's own."
         )
+    with errors_as_sentences():
+        state.create()
     wishes = Wishes(servers=servers, provision=min(provision, servers), lab=not no_lab)
     if detach:
         _detached(state, wishes, timeout)

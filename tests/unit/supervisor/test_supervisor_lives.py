@@ -199,7 +199,9 @@ async def test_a_part_that_stops_answering_is_restarted(tmp_path: Path) -> None:
     async def probe() -> str:
         return answer["missing"]
 
-    supervisor = Supervisor(tmp_path / "run", [part("server", FOREVER, probe=probe, silent_for=0.5)])
+    supervisor = Supervisor(
+        tmp_path / "run", [part("server", FOREVER, probe=probe, silent_for=0.5, ask_every=0.1)]
+    )
     async with running(supervisor):
         await ready(supervisor)
         before = pid(supervisor, "server")

@@ -29,7 +29,7 @@ LAST_LINES: Final = 30
 
 def start_in_background(state: StateFolder, *options: str) -> subprocess.Popen[bytes]:
     """Another `ingot up`, in a session of its own, that prints into `run/logs/up.log`."""
-    state.log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    state.log.parent.mkdir(exist_ok=True, mode=0o700)
     with state.log.open("wb") as log:
         return subprocess.Popen(
             [*ingot("up", "--state", str(state.path)), *options],

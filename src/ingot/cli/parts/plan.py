@@ -44,7 +44,6 @@ class Credentials:
 
 def make_ready(state: StateFolder) -> Credentials:
     """The CA, Ironic's certificate and password, the push token."""
-    state.path.mkdir(parents=True, exist_ok=True, mode=0o700)
     authority = Authority(state.ca)
     auth = state.operator / "auth"
     kept_token(auth / "ironic" / "password")

@@ -85,6 +85,8 @@ class Teller:
         for part in parts:
             # While something starts, its reason changes with every try: that it starts is told once.
             told = (part.state, "" if part.state is PartState.STARTING else part.why)
+            if told == (PartState.WAITING, ""):
+                continue  # its turn comes in the next moment
             if self._parts.get(part.name) != told:
                 self._parts[part.name] = told
                 lines.append(_line(part.name, *told))

@@ -49,6 +49,11 @@ class StateFolder:
         """What `ingot up` itself says when it runs in the background."""
         return self.run / "logs" / "up.log"
 
+    def create(self) -> None:
+        """Make the folder, for its owner only: it holds keys."""
+        self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.run.mkdir(exist_ok=True, mode=0o700)
+
     def strangers(self) -> list[str]:
         """What is in the folder and not ours, sorted; nothing when the folder does not exist."""
         return sorted(name for name in self._entries() if not is_ours(name))

@@ -22,7 +22,6 @@ from ingot.embedded.supervisor.restarts import Fortune
 from ingot.embedded.supervisor.status import PartStatus, State
 
 ASK_EVERY_WHILE_STARTING: Final = 0.2
-ASK_EVERY_WHILE_READY: Final = 5.0
 
 
 class Keeper:
@@ -112,7 +111,7 @@ class Keeper:
                 return
             else:
                 self._now(State.STARTING, missing)
-            await asyncio.sleep(ASK_EVERY_WHILE_STARTING if missing else ASK_EVERY_WHILE_READY)
+            await asyncio.sleep(ASK_EVERY_WHILE_STARTING if missing else self.part.ask_every)
 
     async def _missing(self) -> str:
         if self.part.ready_line and not self._log.ready_line_seen.is_set():

@@ -39,6 +39,8 @@ class Part:
     # A process that is alive and does not answer is not well: so long may it take at its start, and later on.
     start_within: float = 180.0
     silent_for: float = 60.0
+    # How often a part that is ready is asked whether it still is.
+    ask_every: float = 10.0
 
     def __post_init__(self) -> None:
         if not self.name or not self.name.replace("-", "").isalnum():

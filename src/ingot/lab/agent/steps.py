@@ -103,6 +103,7 @@ def _execute(kind: str) -> Callable[[Work, Params], Awaitable[Any]]:
         name = str(asked.get("step", ""))
         error, summary = _KINDS[kind]
         work.chassis.note(f"{kind} step {name} begins")
+        await work.chassis.save()
         await asyncio.sleep(work.timings.step)
         told = work.chassis.record.faults.fail_steps.get(name)
         if told is not None:

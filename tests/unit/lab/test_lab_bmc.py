@@ -1,0 +1,162 @@
+"""The BMC over real HTTPS: who may log in, what it shows, what it refuses and in which words."""
+
+from __future__ import annotations
+
+import aiohttp
+import pytest
+from lab_bench import Bench, until
+
+from ingot.lab.record import Faults
+
+SESSIONS = "/redfish/v1/SessionService/Sessions"
+
+
+async def log_in(bench: Bench, password: str | None = None) -> tuple[int, str]:
+    body = {"UserName": bench.plate.username, "Password": password or bench.plate.password}
+    status, _, headers = await bench.bmc("POST", SESSIONS, body, auth=None)
+    return status, headers.get("X-Auth-Token", "")
+
+
+async def test_the_root_is_open_and_leads_to_everything_else(bench: Bench) -> None:
+    status, root, _ = await bench.bmc("GET", "/redfish/v1/", auth=None)
+    assert status == 200
+    waiting, seen = [root], set()
+    while waiting:
+        document = waiting.pop()
+        if isinstance(document, dict):
+            link = document.get("@odata.id")
+            if link and "#" not in link and link not in seen:
+                seen.add(link)
+                status, target, _ = await bench.bmc("GET", link)
+                assert status == 200, link
+                waiting.append(target)
+            waiting += list(document.values())
+        elif isinstance(document, list):
+            waiting += document
+    assert f"/redfish/v1/Systems/{bench.plate.system_id}/EthernetInterfaces/1" in seen
+
+
+async def test_a_wrong_password_is_refused_in_redfish_words(bench: Bench) -> None:
+    status, body, _ = await bench.bmc("GET", auth=("admin", "wrong"))
+    assert status == 401
+    assert "password is wrong" in body["error"]["@Message.ExtendedInfo"][0]["Message"]
+    assert (await bench.bmc("GET", auth=None))[0] == 401
+    assert await log_in(bench, "wrong") == (401, "")
+
+
+async def test_a_session_works_until_it_is_closed(bench: Bench) -> None:
+    body = {"UserName": bench.plate.username, "Password": bench.plate.password}
+    status, document, headers = await bench.bmc("POST", SESSIONS, body, auth=None)
+    assert status == 201
+    assert headers["Location"] == document["@odata.id"]
+    with_token = {"auth": None, "headers": {"X-Auth-Token": headers["X-Auth-Token"]}}
+    assert (await bench.bmc("GET", **with_token))[0] == 200
+    assert (await bench.bmc("DELETE", headers["Location"], **with_token))[0] == 204
+    assert (await bench.bmc("GET", **with_token))[0] == 401
+
+
+async def test_a_changed_password_ends_sessions_and_is_kept_in_the_lab_file(bench: Bench) -> None:
+    _, token = await log_in(bench)
+    old = bench.plate.password
+    await bench.lab.set_password(bench.plate.name, "changed")
+    assert bench.plate.password == "changed"
+    assert (await bench.bmc("GET", auth=None, headers={"X-Auth-Token": token}))[0] == 401
+    assert (await bench.bmc("GET", auth=("admin", old)))[0] == 401
+    assert (await bench.bmc("GET"))[0] == 200
+
+
+async def test_the_boot_override_is_set_with_the_tag_that_was_read(bench: Bench) -> None:
+    _, _, headers = await bench.bmc("GET")
+    boot = {"BootSourceOverrideTarget": "Cd", "BootSourceOverrideEnabled": "Once"}
+    tag = {"If-Match": headers["ETag"]}
+    assert (await bench.bmc("PATCH", "", {"Boot": boot}, headers=tag))[0] == 204
+    _, system, _ = await bench.bmc("GET")
+    assert system["Boot"]["BootSourceOverrideTarget"] == "Cd"
+    assert system["Boot"]["BootSourceOverrideMode"] == "UEFI"
+    assert (await bench.bmc("PATCH", "", {"Boot": boot}, headers=tag))[0] == 412
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "words"),
+    [
+        ("PATCH", "", {"Boot": {"BootSourceOverrideTarget": "Pxe"}}, "boot source override"),
+        ("PATCH", "", {"Name": "mine"}, "Boot"),
+        ("POST", "Actions/ComputerSystem.Reset", {"ResetType": "Explode"}, "reset type"),
+        ("POST", "Actions/ComputerSystem.Reset", ["On"], "reset type"),
+        (
+            "POST",
+            "/redfish/v1/Managers/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia",
+            {"Image": "file:///x"},
+            "URL",
+        ),
+    ],
+)
+async def test_what_makes_no_sense_is_refused_with_a_sentence(
+    bench: Bench, method: str, path: str, body: object, words: str
+) -> None:
+    status, answer, _ = await bench.bmc(method, path, body)
+    assert status == 400
+    assert words in answer["error"]["message"]
+
+
+async def test_an_unknown_path_is_answered_in_redfish_form(bench: Bench) -> None:
+    status, body, _ = await bench.bmc("GET", "/redfish/v1/UpdateService")
+    assert status == 404
+    assert body["error"]["@Message.ExtendedInfo"]
+
+
+async def test_media_go_in_and_out(bench: Bench) -> None:
+    slot = "/redfish/v1/Managers/1/VirtualMedia/Cd"
+    await bench.insert("https://127.0.0.1/x.iso")
+    assert (await bench.bmc("GET", slot))[1]["Inserted"] is True
+    for _ in range(2):  # ejecting an empty drive is no error
+        assert (await bench.bmc("POST", f"{slot}/Actions/VirtualMedia.EjectMedia"))[0] == 204
+    assert (await bench.bmc("GET", slot))[1]["Inserted"] is False
+
+
+async def test_faults_are_acted_out_and_end(bench: Bench) -> None:
+    name = bench.plate.name
+    await bench.lab.set_faults(name, Faults(fail_power=True, fail_insert_media=True, fail_boot_device=True))
+    status, body, _ = await bench.bmc("POST", "Actions/ComputerSystem.Reset", {"ResetType": "On"})
+    assert (status, (await bench.server()).power) == (500, "Off")
+    assert "power controller" in body["error"]["message"]
+    insert = "/redfish/v1/Managers/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia"
+    assert (await bench.bmc("POST", insert, {"Image": "https://x/"}))[0] == 500
+    assert (await bench.bmc("PATCH", "", {"Boot": {"BootSourceOverrideTarget": "Hdd"}}))[0] == 500
+    await bench.lab.set_faults(name, Faults(refuse_password=True))
+    assert (await bench.bmc("GET"))[0] == 401
+    await bench.lab.set_faults(name, Faults())
+    await bench.reset("On")
+    assert (await bench.server()).power == "On"
+
+
+async def test_a_bmc_that_is_down_refuses_connections_until_it_is_up(bench: Bench) -> None:
+    await bench.lab.set_faults(bench.plate.name, Faults(bmc_down=True))
+    with pytest.raises(aiohttp.ClientConnectorError):
+        await bench.bmc("GET")
+    await bench.lab.set_faults(bench.plate.name, Faults())
+    assert (await bench.bmc("GET"))[0] == 200
+
+
+async def test_a_graceful_shutdown_takes_its_time_and_ends_off(bench: Bench) -> None:
+    await bench.reset("On")
+    await bench.reset("GracefulShutdown")
+    assert (await bench.bmc("GET"))[1]["PowerState"] == "On"
+
+    async def off() -> bool:
+        return (await bench.server()).power == "Off"
+
+    await until(off, "the power to be off")
+
+
+async def test_power_actions_are_counted_in_order(bench: Bench) -> None:
+    for kind in ("On", "ForceRestart", "ForceOff", "PushPowerButton"):
+        await bench.reset(kind)
+    server = await bench.server()
+    assert [action.what for action in server.power_actions] == [
+        "On",
+        "ForceRestart",
+        "ForceOff",
+        "PushPowerButton",
+    ]
+    assert (server.power, server.boots) == ("On", 3)

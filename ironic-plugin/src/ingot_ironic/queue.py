@@ -29,6 +29,7 @@ class EventQueue:
         self._batch_size = batch_size
         self._waiting: dict[str, Event] = {}
         self._gap = False
+        self._closed = False
         self._changed = threading.Condition()
 
     def put(self, event: Event) -> None:
@@ -43,8 +44,14 @@ class EventQueue:
     def take(self, timeout: float) -> Batch:
         """What accumulated; an empty batch when nothing did for this long."""
         with self._changed:
-            self._changed.wait_for(lambda: bool(self._waiting), timeout)
+            self._changed.wait_for(lambda: self._waiting or self._closed, timeout)
             chosen = list(self._waiting)[: self._batch_size]
             batch = Batch(tuple(self._waiting.pop(uuid) for uuid in chosen), self._gap)
             self._gap = False
             return batch
+
+    def close(self) -> None:
+        """Let whoever waits in `take` go."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()

@@ -67,6 +67,7 @@ class Sender:
     def stop(self, timeout: float = 5.0) -> None:
         """End the thread; what is not sent by then is not sent."""
         self._stopping.set()
+        self._queue.close()
         thread = self._thread
         if thread is not None:
             thread.join(timeout)

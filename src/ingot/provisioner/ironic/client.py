@@ -9,7 +9,9 @@ that is held for a moment (Ironic's own power sync does that) is waited for insi
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Final, Self, TypeVar
 from urllib.parse import quote
@@ -36,7 +38,7 @@ from ingot.provisioner.ironic.model import (
     Validation,
 )
 from ingot.provisioner.ironic.settings import IronicAccess, SettingsError
-from ingot.trust import redact
+from ingot.trust import Secret, redact
 
 VERSION_HEADER: Final = "X-OpenStack-Ironic-API-Version"
 OLDEST: Final = 89
@@ -46,7 +48,19 @@ PAGE: Final = 1000
 # A lock of power sync lasts well under a second; together these wait about as long as three of them.
 LOCK_PAUSES: Final = (0.2, 0.5, 1.0)
 
+# Ironic asks a dead BMC several times before it gives up, and we want to hear what it says then.
+BMC_TIMEOUT: Final = 180.0
+
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    method: str
+    path: str
+    body: object = None
+    query: Mapping[str, str] = field(default_factory=dict)
+    timeout: float = 30.0
 
 
 def choose_version(newest: str) -> int:
@@ -65,7 +79,7 @@ class IronicClient:
     def __init__(self, access: IronicAccess) -> None:
         self._access = access
         self._session: aiohttp.ClientSession | None = None
-        self._auth: aiohttp.BasicAuth | None = None
+        self._authorization = Secret("")
         self._version: int | None = None
         self._negotiating = asyncio.Lock()
 
@@ -143,7 +157,7 @@ class IronicClient:
 
     async def ask_boot_device(self, uuid: str) -> None:
         """Makes Ironic ask the BMC a question that changes nothing: proof that the credentials work."""
-        await self._call("GET", f"/nodes/{_segment(uuid)}/management/boot_device")
+        await self._call("GET", f"/nodes/{_segment(uuid)}/management/boot_device", timeout=BMC_TIMEOUT)
 
     async def ports(self, *, node_uuid: str = "", address: str = "") -> list[Port]:
         query = {"fields": "uuid,address,node_uuid,pxe_enabled"}
@@ -164,7 +178,7 @@ class IronicClient:
         """The minor version that is spoken; asked for on first use."""
         async with self._negotiating:
             if self._version is None:
-                status, body = await self._send("GET", "", None, {}, version=None)
+                status, body = await self._send(_Request("GET", ""), version=None)
                 if status != 200:
                     raise refusal("GET /v1", status, body)
                 self._version = choose_version(self._decode(body, Root).version.version)
@@ -176,56 +190,59 @@ class IronicClient:
         return self._decode(await self._call("GET", path, None, query), kind)
 
     async def _call(
-        self, method: str, path: str, body: object = None, query: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        query: Mapping[str, str] | None = None,
+        *,
+        timeout: float | None = None,
     ) -> bytes:
         """One request, waiting a moment for a lock that somebody holds for a moment."""
+        request = _Request(method, path, body, query or {}, timeout or self._access.timeout)
         for pause in LOCK_PAUSES:
             try:
-                return await self._once(method, path, body, query or {})
+                return await self._once(request)
             except Locked:
                 await asyncio.sleep(pause)
-        return await self._once(method, path, body, query or {})
+        return await self._once(request)
 
-    async def _once(self, method: str, path: str, body: object, query: Mapping[str, str]) -> bytes:
-        version = await self.version()
-        status, answer = await self._send(method, path, body, query, version=version)
+    async def _once(self, request: _Request) -> bytes:
+        status, answer = await self._send(request, version=await self.version())
         if status == 401 and self._read_credentials_again():
-            status, answer = await self._send(method, path, body, query, version=version)
+            status, answer = await self._send(request, version=await self.version())
         if status == 406:
             # Ironic was replaced by one that speaks other versions.
             self._version = None
-            version = await self.version()
-            status, answer = await self._send(method, path, body, query, version=version)
+            status, answer = await self._send(request, version=await self.version())
         if status >= 400:
-            raise refusal(f"{method} {path}", status, answer)
+            raise refusal(f"{request.method} {request.path}", status, answer)
         return answer
 
-    async def _send(
-        self, method: str, path: str, body: object, query: Mapping[str, str], *, version: int | None
-    ) -> tuple[int, bytes]:
+    async def _send(self, request: _Request, *, version: int | None) -> tuple[int, bytes]:
         headers = {"Accept": "application/json"}
         if version is not None:
             headers[VERSION_HEADER] = f"1.{version}"
-        data = None
-        if body is not None:
-            data = msgspec.json.encode(body)
+        if request.body is not None:
             headers["Content-Type"] = "application/json"
         session = self._open()
+        if self._authorization:
+            headers["Authorization"] = self._authorization.reveal()
         try:
             async with session.request(
-                method,
-                f"{self._access.endpoint}{path}",
-                params=query,
-                data=data,
+                request.method,
+                f"{self._access.endpoint}{request.path}",
+                params=request.query,
+                data=None if request.body is None else msgspec.json.encode(request.body),
                 headers=headers,
-                auth=self._auth,
                 allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=request.timeout),
             ) as response:
                 return response.status, await response.read()
         except TimeoutError:
             raise Unavailable(
-                f"Ironic at {self._access.endpoint} did not answer {method} {path} "
-                f"within {self._access.timeout:g} s"
+                f"Ironic at {self._access.endpoint} did not answer {request.method} {request.path} "
+                f"within {request.timeout:g} s"
             ) from None
         except (aiohttp.ClientError, OSError) as error:
             raise Unavailable(
@@ -237,7 +254,6 @@ class IronicClient:
             self._read_credentials_again()
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(ssl=self._access.tls(), limit=32),
-                timeout=aiohttp.ClientTimeout(total=self._access.timeout),
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
         return self._session
@@ -248,10 +264,11 @@ class IronicClient:
             found = self._access.credentials()
         except SettingsError as error:
             raise Unavailable(str(error)) from None
-        auth = aiohttp.BasicAuth(found[0], found[1].reveal(), encoding="utf-8") if found else None
-        changed = auth != self._auth
-        self._auth = auth
-        return changed
+        before, self._authorization = self._authorization, Secret("")
+        if found is not None:
+            pair = f"{found[0]}:{found[1].reveal()}".encode()
+            self._authorization = Secret(f"Basic {base64.b64encode(pair).decode()}")
+        return self._authorization != before
 
     def _decode(self, body: bytes, kind: type[T]) -> T:
         try:

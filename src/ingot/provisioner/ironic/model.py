@@ -8,11 +8,15 @@ known" and "empty" stay apart where it matters. Passwords in `driver_info` come 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+if TYPE_CHECKING:
+    Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+else:
+    # msgspec cannot decode into a type that refers to itself; what it makes of Any is exactly the above.
+    Json = Any
 
 
 def _step_name(value: Json) -> str | None:

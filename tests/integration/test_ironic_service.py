@@ -23,6 +23,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from ingot.services.environment import ensure
+from ingot.services.ironic_conf import render
 from ingot.services.settings import IronicPaths, IronicSettings
 from ingot.trust import Authority, Certificate, Secret, client_context, kept_token
 
@@ -189,6 +191,24 @@ async def ironic(tmp_path: Path) -> AsyncIterator[Ironic]:
     made = Ironic(tmp_path)
     yield made
     await made.close()
+
+
+def test_ironic_knows_every_option_that_we_set(tmp_path: Path, ironic: Ironic) -> None:
+    """An option that Ironic does not know is passed over in silence, so its own validator is asked."""
+    file = tmp_path / "ironic.conf"
+    file.write_text(render(ironic.settings))
+    namespaces = ("ironic", "ingot_ironic", "oslo.messaging", "oslo.db", "oslo.concurrency", "oslo.log")
+    checked = subprocess.run(
+        [
+            str(ensure().program("oslo-config-validator")),
+            *("--fatal-warnings", "--input-file", str(file)),
+            *(word for name in namespaces for word in ("--namespace", name)),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stderr
 
 
 async def test_the_api_is_for_those_who_come_over_tls_and_know_the_password(ironic: Ironic) -> None:

@@ -36,6 +36,11 @@ cfg.CONF.register_opts(OPTIONS, group="ingot")
 _patches: Final = Patches()
 
 
+def list_options() -> list[tuple[str, list[Any]]]:
+    """Our options, for Ironic's tools that check or document a configuration."""
+    return [("ingot", OPTIONS)]
+
+
 @functools.cache
 def _sender() -> Sender | None:
     """The one sender of this process; None when there is nobody to tell."""

@@ -25,13 +25,12 @@ from ingot.kube.errors import (
     Unavailable,
     Unreadable,
 )
-from ingot.kube.events import EVENT, Event, EventRecorder, EventSource, reference_to
+from ingot.kube.events import EventRecorder, reference_to
 from ingot.kube.informer import Informer
 from ingot.kube.manager import Manager
 from ingot.kube.pages import Listing
 
 __all__ = [
-    "EVENT",
     "Access",
     "Again",
     "AlreadyExists",
@@ -43,9 +42,7 @@ __all__ = [
     "Conflict",
     "Controller",
     "Done",
-    "Event",
     "EventRecorder",
-    "EventSource",
     "FixedToken",
     "Forbidden",
     "Gone",

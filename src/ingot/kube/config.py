@@ -161,7 +161,10 @@ class _Merged:
             raise ConfigError(f"the kubeconfig {path} should be a mapping with clusters, users and contexts")
         self._current = self._current or str(content.get("current-context") or "")
         for section, member in (("clusters", "cluster"), ("users", "user"), ("contexts", "context")):
-            for item in content.get(section) or []:
+            items = content.get(section) or []
+            if not isinstance(items, list):
+                raise ConfigError(f"the kubeconfig {path}: {section} should be a list")
+            for item in items:
                 if not (isinstance(item, dict) and isinstance(item.get("name"), str)):
                     raise ConfigError(f"the kubeconfig {path} has an entry without a name under {section}")
                 body = item.get(member) or {}

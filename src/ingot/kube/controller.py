@@ -170,7 +170,7 @@ class Controller:
         self._later(key, delay)
 
     def _later(self, key: Key, delay: float) -> None:
-        self._queue.later(key, _now() + delay)
+        self._queue.later(key, _now(), delay=delay)
         self._set_alarm()
 
     # Idle workers and the one timer
@@ -200,10 +200,12 @@ class Controller:
         if due is None or (self._alarm is not None and self._alarm.when() <= due):
             return
         self._cancel_alarm()
-        self._alarm = asyncio.get_running_loop().call_at(due, self._ring)
+        self._alarm = asyncio.get_running_loop().call_at(due, self._ring, due)
 
-    def _ring(self) -> None:
+    def _ring(self, due: float) -> None:
         self._alarm = None
+        # A loop rings up to one tick of its clock early; asking what is due right now could then find nothing, for ever.
+        self._queue.release(max(_now(), due))
         self._rouse_one()
 
     def _cancel_alarm(self) -> None:

@@ -109,13 +109,16 @@ class EventRecorder:
         *,
         component: str = "metal3-baremetal-controller",
         reporting: str = "metal3.io/baremetal-controller",
+        drain: float = DRAIN,
     ) -> None:
         self._client = client
         self._component = component
         self._reporting = reporting
+        self._drain = drain
         self._desk = _Desk()
         self._news = asyncio.Event()
         self._closing = False
+        self._full = False
         self._writer: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -144,8 +147,9 @@ class EventRecorder:
             waiting[identity].last = time
         elif len(waiting) < LONGEST_QUEUE and not self._closing:
             waiting[identity] = _Waiting(reference_to(obj), related, time, time)
+            self._full = False
         else:
-            self._dropped(identity, "too many events wait to be written" if not self._closing else "closed")
+            self._overflow(identity)
             return
         self._news.set()
         if self._writer is None or self._writer.done():
@@ -157,7 +161,7 @@ class EventRecorder:
         self._news.set()
         if self._writer is None:
             return
-        await asyncio.wait([self._writer], timeout=DRAIN)
+        await asyncio.wait([self._writer], timeout=self._drain)
         self._writer.cancel()
         await asyncio.wait([self._writer])
         for identity in self._desk.waiting:
@@ -237,6 +241,15 @@ class EventRecorder:
         self._desk.written.move_to_end(identity)
         if len(self._desk.written) > REMEMBERED:
             self._desk.written.popitem(last=False)
+
+    def _overflow(self, identity: _Identity) -> None:
+        """Say it for the first of a row only: whoever floods the recorder would flood the log as well."""
+        if self._full:
+            EVENTS.labels("dropped").inc()
+            return
+        self._full = True
+        why = "the recorder is closed" if self._closing else f"{LONGEST_QUEUE} others wait to be written"
+        self._dropped(identity, f"{why}; later ones that are lost for this reason are counted, not logged")
 
     def _dropped(self, identity: _Identity, why: str) -> None:
         EVENTS.labels("dropped").inc()

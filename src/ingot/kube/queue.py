@@ -45,6 +45,7 @@ class KeyQueue:
 
     def wake(self, key: Key, now: float, *, low: bool = False) -> bool:
         """Make a key due. True if a worker can take it that could not before."""
+        self.release(now)
         self._timers.pop(key, None)
         if key in self._active:
             self._active[key] = low and self._active[key] is not False
@@ -58,17 +59,18 @@ class KeyQueue:
         self._urgent[key] = now if since is None else since
         return since is None
 
-    def later(self, key: Key, due: float) -> None:
-        """Make a key due at that time, unless it is due, or woken, already."""
+    def later(self, key: Key, now: float, *, delay: float) -> None:
+        """Make a key due after that time, unless it is due, or woken, already."""
+        self.release(now)
         if key in self._urgent or key in self._low or self._active.get(key) is not None:
             return
-        entry = (due, next(self._sequence))
+        entry = (now + delay, next(self._sequence))
         self._timers[key] = entry
         heapq.heappush(self._heap, (*entry, key))
 
     def pop(self, now: float) -> tuple[Key, float] | None:
         """The next key for a worker and how long it has been due; it stays in the worker's hands until `done`."""
-        self._release(now)
+        self.release(now)
         for due in (self._urgent, self._low):
             for key in due:
                 since = due.pop(key)
@@ -90,7 +92,8 @@ class KeyQueue:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
-    def _release(self, now: float) -> None:
+    def release(self, now: float) -> None:
+        """Make those keys due whose time has come; every other call does it first."""
         while (due := self.next_due()) is not None and due <= now:
             _, _, key = heapq.heappop(self._heap)
             del self._timers[key]

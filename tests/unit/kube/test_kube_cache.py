@@ -1,0 +1,175 @@
+"""The cache: laws that hold after any sequence of lists, watches and own writes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from ingot.api.meta import Key, Object, ObjectMeta
+from ingot.kube.cache import Cache, HistoryWentBack
+
+NAMES = st.sampled_from(["a", "b", "c", "d"])
+
+
+def thing(name: str, version: int, uid: str = "u") -> Object:
+    return Object(metadata=ObjectMeta(name=name, resource_version=str(version), uid=uid))
+
+
+class CacheFollowsTheApi(RuleBasedStateMachine):
+    """An API with a linear history; a cache that lists, watches and observes it at its own pace."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.version = 10
+        self.objects: dict[str, Object] = {}
+        self.history: list[tuple[int, str, Object | None]] = []
+        self.answers: list[Object] = []
+        self.cache: Cache[Object] = Cache({"name": lambda item: [item.metadata.name]})
+        self.told: dict[Key, Object] = {}
+        self.pages: list[Object] | None = None
+        self.list_version = 0
+        self.position = 0
+
+    @initialize()
+    def first_list(self) -> None:
+        self.begin()
+        self.end()
+
+    def tell(self, *changes) -> None:
+        """Rebuild the world from changes alone: a subscriber must not miss anything."""
+        for change in changes:
+            if change is None:
+                continue
+            assert self.told.get(change.key) == change.old
+            if change.new is None:
+                del self.told[change.key]
+            else:
+                self.told[change.key] = change.new
+
+    @rule(name=NAMES, ours=st.booleans())
+    def write(self, name: str, ours: bool) -> None:
+        self.version += 1
+        uid = self.objects[name].metadata.uid if name in self.objects else f"u{self.version}"
+        self.objects[name] = thing(name, self.version, uid)
+        self.history.append((self.version, name, self.objects[name]))
+        if ours:
+            self.answers.append(self.objects[name])
+
+    @rule(name=NAMES)
+    def delete(self, name: str) -> None:
+        if self.objects.pop(name, None):
+            self.version += 1
+            self.history.append((self.version, name, None))
+
+    @precondition(lambda self: self.answers)
+    @rule(data=st.data())
+    def an_answer_arrives(self, data: st.DataObject) -> None:
+        """In any order, and as late as it likes."""
+        answer = self.answers.pop(data.draw(st.integers(0, len(self.answers) - 1)))
+        self.tell(self.cache.observe(answer))
+
+    @precondition(lambda self: self.pages is None)
+    @rule(steps=st.integers(1, 5))
+    def watch(self, steps: int) -> None:
+        for version, name, found in [entry for entry in self.history if entry[0] > self.position][:steps]:
+            if found is None:
+                self.tell(self.cache.remove(Key("", name), str(version)))
+            else:
+                self.tell(self.cache.put(found))
+            self.position = version
+
+    @precondition(lambda self: self.pages is None)
+    @rule()
+    def begin(self) -> None:
+        self.cache.begin_list()
+        self.pages, self.list_version = list(self.objects.values()), self.version
+
+    @precondition(lambda self: self.pages)
+    @rule()
+    def page(self) -> None:
+        assert self.pages
+        self.tell(self.cache.listed(self.pages.pop()))
+
+    @precondition(lambda self: self.pages is not None)
+    @rule()
+    def end(self) -> None:
+        while self.pages:
+            self.page()
+        self.tell(*self.cache.end_list(str(self.list_version)))
+        self.pages, self.position = None, self.list_version
+
+    @invariant()
+    def subscribers_know_what_the_cache_knows(self) -> None:
+        assert self.told == {item.key: item for item in self.cache.items()}
+
+    @invariant()
+    def the_index_is_exact(self) -> None:
+        for name in "abcd":
+            expected = [item for item in self.cache.items() if item.metadata.name == name]
+            assert self.cache.by_index("name", name) == expected
+
+    def teardown(self) -> None:
+        """Once all has been watched and every answer is in, cache and API are equal."""
+        if self.pages is not None:
+            self.end()
+        self.watch(steps=10_000)
+        for answer in self.answers:
+            self.tell(self.cache.observe(answer))
+        assert {item.metadata.name: item for item in self.cache.items()} == self.objects
+        assert self.cache.version == str(max(self.position, self.list_version))
+
+
+TestCacheFollowsTheApi = CacheFollowsTheApi.TestCase
+TestCacheFollowsTheApi.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+
+
+def filled(*things: Object, version: int = 10) -> Cache[Object]:
+    cache: Cache[Object] = Cache({})
+    cache.begin_list()
+    for item in things:
+        cache.listed(item)
+    cache.end_list(str(version))
+    return cache
+
+
+def test_an_api_that_goes_back_in_time_is_noticed():
+    cache = filled(thing("a", 5))
+    with pytest.raises(HistoryWentBack, match="version 7 was told after version 10"):
+        cache.put(thing("a", 7))
+
+
+def test_versions_that_are_no_numbers_are_believed_in_the_order_they_come():
+    cache = filled(thing("a", 5))
+    odd = Object(metadata=ObjectMeta(name="a", resource_version="abc", uid="u"))
+    assert cache.put(odd) is not None
+    assert cache.observe(thing("a", 3)) is not None
+    newcomer = Object(metadata=ObjectMeta(name="z", resource_version="abd", uid="u"))
+    assert cache.observe(newcomer) is not None
+
+
+def test_a_list_after_a_restore_from_backup_replaces_newer_entries():
+    cache = filled(thing("a", 500), version=600)
+    cache.begin_list()
+    change = cache.listed(thing("a", 5))
+    assert change is not None
+    assert cache.end_list("9") == []
+    assert cache.get(Key("", "a")) == thing("a", 5)
+
+
+def test_an_object_with_a_grace_period_is_still_there():
+    from datetime import UTC, datetime
+
+    cache = filled(thing("a", 5))
+    leaving = Object(
+        metadata=ObjectMeta(
+            name="a",
+            resource_version="11",
+            uid="u",
+            deletion_timestamp=datetime.now(UTC),
+            deletion_grace_period_seconds=30,
+        )
+    )
+    cache.observe(leaving)
+    assert cache.get(Key("", "a")) is leaving

@@ -10,14 +10,17 @@ import sys
 from pathlib import Path
 
 import click
+import msgspec
 import yaml
 
 from ingot.cli.parts.state import StateFolder, state_option
 from ingot.lab import labfile
+from ingot.lab.client import Lab
 from ingot.lab.errors import LabError
 from ingot.lab.farm import Farm
 from ingot.lab.manifests import manifests as lab_manifests
 from ingot.lab.settings import FarmSettings, Timings
+from ingot.lab.views import ServerView
 
 
 @click.group()
@@ -81,16 +84,16 @@ def farm(
     Addresses, passwords, disks and what runs on the servers are kept in the state folder; starting again goes on where it was.
     """
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
-    settings = FarmSettings(
-        state=state.path,
-        servers=servers,
-        listen_host=listen[0],
-        listen_port=listen[1],
-        agent_api=agent_api,
-        agent_ca=agent_ca,
-        timings=Timings(boot=boot_seconds, disk_mib_per_second=disk_speed),
-    )
     try:
+        settings = FarmSettings(
+            state=state.path,
+            servers=servers,
+            listen_host=listen[0],
+            listen_port=listen[1],
+            agent_api=agent_api,
+            agent_ca=agent_ca,
+            timings=Timings(boot=boot_seconds, disk_mib_per_second=disk_speed),
+        )
         asyncio.run(_run(settings))
     except LabError as error:
         raise click.ClickException(str(error)) from error
@@ -102,9 +105,39 @@ async def _run(settings: FarmSettings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     async with Farm.running(settings) as running:
-        click.echo(f"lab ready: {len(running.lab.servers)} servers at {running.url}")
+        count = len(running.lab.servers)
+        click.echo(f"lab ready: {count} {'server' if count == 1 else 'servers'} at {running.url}")
         sys.stdout.flush()
         await stop.wait()
+
+
+@lab.command("list")
+@state_option
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def list_servers(state: StateFolder, output: str) -> None:
+    """Show the servers of a running farm: power, and what runs on them."""
+    try:
+        servers = asyncio.run(_servers(state.path))
+    except LabError as error:
+        raise click.ClickException(str(error)) from error
+    if output == "json":
+        click.echo(msgspec.json.format(msgspec.json.encode(servers)).decode())
+        return
+    rows = [("NAME", "POWER", "RUNS", "HOST NAME", "DEPLOYED", "CLEANED", "BMC")]
+    for server in servers:
+        hostname = server.running.hostname if server.running else ""
+        counts = (str(server.deployments), str(server.cleanings))
+        rows.append(
+            (server.name, server.power, server.booted_into, hostname or "-", *counts, server.bmc_address)
+        )
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        click.echo("   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+async def _servers(state: Path) -> list[ServerView]:
+    async with Lab.open(state) as opened:
+        return await opened.servers()
 
 
 @lab.command()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
-import hashlib
 import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -128,11 +127,12 @@ class Farm:
         iso = samples.ramdisk_iso(agent_api=self._settings.agent_api, ca=ca)
         self.lab.ramdisk_url, _ = await self._depot.put("ramdisk.iso", iso, token=token)
         disk = await asyncio.to_thread(samples.sample_disk)
-        disk_sha256 = hashlib.sha256(disk).hexdigest()
         qcow2 = await asyncio.to_thread(samples.as_qcow2, disk)
+        disk_sha256 = ""
         self.lab.images = []
         for name, format_name, content in (("sample.raw", "raw", disk), ("sample.qcow2", "qcow2", qcow2)):
             url, digest = await self._depot.put(name, content, token=token)
+            disk_sha256 = disk_sha256 or digest  # the raw image comes first: its file is the disk
             self.lab.images.append(
                 SampleImage(
                     name=name,

@@ -44,9 +44,15 @@ class Machine:
         self.chassis = chassis
         self._timings = timings
         self._trusted = trusted
-        self._life: asyncio.Task[None] | None = None
-        self._shutdown: asyncio.Task[None] | None = None
         self._looked_at = asyncio.Event()
+        self._switching = asyncio.Lock()
+        """Held while the power changes; one change at a time."""
+        self._life: asyncio.Task[None] | None = None
+        """What runs on the server."""
+        self._shutdown: asyncio.Task[None] | None = None
+        """An operating system that was asked to stop and takes its time."""
+        self._closing: asyncio.Task[None] | None = None
+        """What ran before and still ends, after it switched the power itself."""
 
     async def start(self) -> None:
         """Go on where the last farm process was stopped or killed."""
@@ -58,8 +64,11 @@ class Machine:
 
     async def stop(self) -> None:
         """End the tasks and leave the record as it is."""
-        await self._end_shutdown()
-        await self._end()
+        async with self._switching:
+            await self._forget_shutdown()
+            await self._end()
+        if self._closing is not None:
+            await asyncio.wait([self._closing])
 
     def looked_at(self) -> None:
         """Somebody read the power state."""
@@ -68,65 +77,68 @@ class Machine:
 
     async def reset(self, kind: ResetType) -> None:
         """Do what the power control was told, and return when the new state is saved."""
-        self.chassis.record.note_power(kind)
-        self.chassis.note(f"power: {kind}")
-        on = self.chassis.record.power == "On"
-        match kind:
-            case "On" | "ForceOn":
-                await self._end_shutdown()
-                await (self.chassis.save() if on else self._switch_on())
-            case "ForceOff":
-                await self.switch_off()
-            case "GracefulShutdown":
-                await self._ask_to_stop(again=False)
-            case "GracefulRestart":
-                await self._ask_to_stop(again=True)
-            case "PushPowerButton":
-                await (self._ask_to_stop(again=False) if on else self._switch_on())
-            case "ForceRestart" | "PowerCycle":
-                await self.switch_off()
-                await self._switch_on()
-
-    async def switch_off(self) -> None:
-        await self._end_shutdown()
-        await self._end()
-        await self._off()
+        async with self._switching:
+            self.chassis.record.note_power(kind)
+            self.chassis.note(f"power: {kind}")
+            await self._forget_shutdown()
+            on = self.chassis.record.power == "On"
+            match kind:
+                case "ForceRestart" | "PowerCycle":
+                    await self._switch_off()
+                    await self._switch_on()
+                case "ForceOff":
+                    await self._switch_off()
+                case "On" | "ForceOn" | "PushPowerButton" if not on:
+                    await self._switch_on()
+                case "GracefulShutdown" | "GracefulRestart" | "PushPowerButton" if on:
+                    self._shutdown = asyncio.create_task(self._stop_slowly(again=kind == "GracefulRestart"))
+            await self.chassis.save()
 
     async def power_from_within(self, *, again: bool) -> None:
         """The operating system switches the power off, or restarts the machine. It shows at once; what runs ends later,
         so that the agent still answers the call that asked for this."""
-        self.chassis.note(
-            "the operating system restarts the server" if again else "the operating system switches off"
-        )
-        if not again:
-            await self._off()
-        self._shutdown = asyncio.create_task(self._finish(self._life, again=again))
+        async with self._switching:
+            self.chassis.note(
+                "the operating system restarts the server" if again else "the operating system switches off"
+            )
+            life, self._life = self._life, None
+            if not again:
+                self._forget_what_ran()
+            await self.chassis.save()
+            self._closing = asyncio.create_task(self._close(life, again=again))
 
-    async def _finish(self, life: asyncio.Task[None] | None, *, again: bool) -> None:
+    async def _close(self, life: asyncio.Task[None] | None, *, again: bool) -> None:
         if life is not None:
             life.cancel()
             await asyncio.wait([life])
         if again:
-            await self._off()
-            await self._switch_on()
-
-    async def _ask_to_stop(self, *, again: bool) -> None:
-        await self.chassis.save()
-        if self.chassis.record.power == "On":
-            await self._end_shutdown()
-            self._shutdown = asyncio.create_task(self._stop_slowly(again=again))
+            async with self._switching:
+                if self._life is None and self.chassis.record.power == "On":
+                    await self._switch_off()
+                    await self._switch_on()
 
     async def _stop_slowly(self, *, again: bool) -> None:
         await asyncio.sleep(self._timings.shutdown)
-        await self._end()
-        await self._off()
-        if again:
-            await self._switch_on()
+        async with self._switching:
+            self._shutdown = None
+            await self._switch_off()
+            if again:
+                await self._switch_on()
 
-    async def _off(self) -> None:
+    async def _forget_shutdown(self) -> None:
+        shutdown, self._shutdown = self._shutdown, None
+        if shutdown is not None:
+            shutdown.cancel()
+            await asyncio.wait([shutdown])
+
+    async def _switch_off(self) -> None:
+        await self._end()
+        self._forget_what_ran()
+        await self.chassis.save()
+
+    def _forget_what_ran(self) -> None:
         record = self.chassis.record
         record.power, record.booting, record.ramdisk, record.instance = "Off", "None", None, None
-        await self.chassis.save()
 
     async def _switch_on(self) -> None:
         record = self.chassis.record
@@ -143,19 +155,15 @@ class Machine:
 
     async def _end(self) -> None:
         life, self._life = self._life, None
-        if life is not None and life is not asyncio.current_task():
+        if life is not None:
             life.cancel()
             await asyncio.wait([life])
-
-    async def _end_shutdown(self) -> None:
-        shutdown, self._shutdown = self._shutdown, None
-        if shutdown is not None and shutdown is not asyncio.current_task():
-            shutdown.cancel()
-            await asyncio.wait([shutdown])
 
     async def _live(self) -> None:
         record = self.chassis.record
         try:
+            if self._closing is not None:
+                await asyncio.wait([self._closing])
             if record.booting != "None":
                 await self._boot(record.booting)
             if record.ramdisk is not None:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from ingot.lab.errors import LabError
+
+_UNFIT: Final = re.compile(r"[^A-Za-z0-9:/.\[\]_~%-]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,3 +49,11 @@ class FarmSettings:
     agent_ca: Path | None = None
     """Who signed the agent API's certificate; the installation's CA when not given."""
     timings: Timings = field(default_factory=Timings)
+
+    def __post_init__(self) -> None:
+        url = urlsplit(self.agent_api)
+        # It becomes a kernel parameter and a URL, so nothing that either would read differently may be in it.
+        if url.scheme not in ("http", "https") or not url.hostname or _UNFIT.search(self.agent_api):
+            raise LabError(
+                f"{self.agent_api!r} is no address of an Ironic API; give one like https://127.0.0.1:6385"
+            )

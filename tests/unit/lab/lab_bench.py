@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import gzip
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+from aiohttp import web
 from lab_ironic import DEADLINE, LabIronic
 
 from ingot.formats.iso9660 import build_iso
@@ -19,7 +21,7 @@ from ingot.lab.client import Lab
 from ingot.lab.labfile import Plate
 from ingot.lab.settings import Timings
 from ingot.lab.views import ServerView
-from ingot.trust import client_context
+from ingot.trust import Authority, client_context
 
 FAST = Timings(
     boot=0.02,
@@ -143,6 +145,23 @@ async def until(condition: Callable[[], Awaitable[bool]], what: str) -> None:
                 await asyncio.sleep(0.02)
     except TimeoutError:
         raise AssertionError(f"waited {DEADLINE:.0f} s in vain for {what}") from None
+
+
+@contextlib.asynccontextmanager
+async def serving(
+    state: Path, handler: Callable[[web.Request], Awaitable[web.StreamResponse]], ca: str = "ca"
+) -> AsyncIterator[str]:
+    """A URL that this handler answers, with a certificate of the authority in that folder of the state."""
+    app = web.Application()
+    app.router.add_get("/file", handler)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    made = Authority(state / ca).issue(state / f"{ca}-served", "x", ["127.0.0.1"])
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=made.server_context()).start()
+    try:
+        yield f"https://127.0.0.1:{runner.addresses[0][1]}/file"
+    finally:
+        await runner.cleanup()
 
 
 def config_drive(*, user_data: str, hostname: str) -> bytes:

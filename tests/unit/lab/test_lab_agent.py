@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from typing import Any
 
 import pytest
-from lab_bench import FAST, Bench, config_drive, until
-from lab_ironic import NODE, TOKEN
+from aiohttp import web
+from lab_bench import FAST, Bench, config_drive, serving, until
+from lab_ironic import DEADLINE, NODE, TOKEN
 
 from ingot.lab.agent.checksum import Checksum, checksum_in_file, expected_checksum
 from ingot.lab.record import Faults
@@ -223,6 +225,72 @@ async def test_a_fault_makes_the_named_step_fail(bench: Bench) -> None:
     assert (await bench.server()).cleanings == 0
 
 
+async def test_a_restart_from_within_boots_the_disk(bench: Bench) -> None:
+    await bench.boot_ramdisk()
+    await bench.deploy_sample("raw")
+    status, body = await bench.ironic.order("standby.run_image", {})
+    assert (status, body["command_status"]) == (200, "SUCCEEDED")
+    await bench.said("booted the image on the disk")
+    server = await bench.server()
+    assert (server.power, server.booted_into, server.boots) == ("On", "instance", 2)
+
+
+async def test_switching_on_right_after_the_agent_switched_off_boots_anew(bench: Bench) -> None:
+    await bench.boot_ramdisk()
+    await bench.deploy_sample("raw")
+    await bench.ironic.order("standby.power_off", {})
+    await bench.reset("On")
+    await bench.reset("ForceOff")
+    await bench.reset("On")
+    await bench.said("booted the image on the disk")
+    with pytest.raises(OSError):
+        await bench.ironic.results()
+
+
+async def test_a_long_command_keeps_the_agent_busy_for_others(bench: Bench) -> None:
+    await bench.boot_ramdisk()
+    gate = asyncio.Event()
+
+    async def held(_: web.Request) -> web.Response:
+        await gate.wait()
+        return web.Response(body=b"never the image")
+
+    async with serving(bench.state, held) as url:
+        info = {"id": "slow", "urls": [url], "os_hash_algo": "sha256", "os_hash_value": "0" * 64}
+        step = {"step": "write_image", "interface": "deploy", "args": {"image_info": info}}
+        await bench.ironic.order("deploy.execute_deploy_step", {"step": step})
+        status, body = await bench.ironic.order(
+            "clean.execute_clean_step", {"step": {"step": "erase_devices"}}
+        )
+        assert status == 409
+        assert "Agent is busy" in body["faultstring"]
+        assert (await bench.ironic.order("deploy.get_deploy_steps", {}, wait=True))[0] == 200
+        gate.set()
+        commands = await bench.ironic.results()
+    assert [command["command_name"] for command in commands] == ["execute_deploy_step", "get_deploy_steps"]
+
+
+async def test_power_off_in_the_middle_of_a_download_ends_it(bench: Bench) -> None:
+    await bench.boot_ramdisk()
+    arrived, gate = asyncio.Event(), asyncio.Event()
+
+    async def held(_: web.Request) -> web.Response:
+        arrived.set()
+        await gate.wait()
+        return web.Response(body=sample_disk())
+
+    async with serving(bench.state, held) as url:
+        info = {"id": "slow", "urls": [url], "os_hash_algo": "sha256", "os_hash_value": "0" * 64}
+        step = {"step": "write_image", "interface": "deploy", "args": {"image_info": info}}
+        await bench.ironic.order("deploy.execute_deploy_step", {"step": step})
+        await asyncio.wait_for(arrived.wait(), DEADLINE)
+        await bench.reset("ForceOff")
+        gate.set()
+    server = await bench.server()
+    assert (server.power, server.deployments, server.booted_into) == ("Off", 0, "nothing")
+    assert not (bench.state / "lab" / "servers" / server.name / "download").exists()
+
+
 async def test_logs_are_collected_as_an_archive(bench: Bench) -> None:
     await bench.boot_ramdisk()
     _, body = await bench.ironic.order("log.collect_system_logs", {}, wait=True)
@@ -240,8 +308,8 @@ async def test_logs_are_collected_as_an_archive(bench: Bench) -> None:
     ],
 )
 def test_the_checksum_that_is_asked_for(given: dict[str, str], wanted: Checksum) -> None:
-    complete: dict[str, str | None] = {"algorithm": None, "value": None, "short": None, **given}
-    assert expected_checksum(**complete, md5_allowed=False) == wanted  # type: ignore[arg-type]
+    algorithm, value, short = (given.get(name) for name in ("algorithm", "value", "short"))
+    assert expected_checksum(algorithm=algorithm, value=value, short=short, md5_allowed=False) == wanted
 
 
 @pytest.mark.parametrize(

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from aiohttp import web
-from lab_bench import FAST, Bench, config_drive, until
+from lab_bench import FAST, Bench, config_drive, serving, until
 from lab_ironic import LabIronic
 
+from ingot.formats.boot_parameters import grub_config
+from ingot.formats.iso9660 import build_iso
 from ingot.lab.client import Lab
 from ingot.lab.farm import Farm
-from ingot.lab.firmware import after_boot, boot_target
+from ingot.lab.firmware import CA_IN_RAMDISK, after_boot, boot_target
 from ingot.lab.record import Override
+from ingot.lab.samples import ramdisk_iso
 from ingot.lab.settings import FarmSettings
-from ingot.trust import Authority
 
 
 @pytest.mark.parametrize(
@@ -80,28 +82,54 @@ async def test_a_medium_that_is_gone_does_not_boot(bench: Bench) -> None:
     assert "HTTP 404" in await bench.said("does not boot")
 
 
-@pytest.fixture
-async def stranger(tmp_path: Path) -> AsyncIterator[str]:
-    """A server whose certificate another authority signed, and that cuts what it sends."""
+async def test_a_medium_from_a_server_that_nobody_vouches_for_does_not_boot(bench: Bench) -> None:
+    async def serve(_: web.Request) -> web.Response:
+        return web.Response(body=b"never read")
 
-    async def serve(_: web.Request) -> web.StreamResponse:
-        return web.Response(body=b"x" * 1000)
-
-    app = web.Application()
-    app.router.add_get("/medium.iso", serve)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    made = Authority(tmp_path / "other-ca").issue(tmp_path / "other", "x", ["127.0.0.1"])
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=made.server_context()).start()
-    yield f"https://127.0.0.1:{runner.addresses[0][1]}/medium.iso"
-    await runner.cleanup()
+    async with serving(bench.state, serve, ca="other-ca") as url:
+        await bench.boot_medium(url)
+        assert "CERTIFICATE_VERIFY_FAILED" in await bench.said("does not boot")
 
 
-async def test_a_medium_from_a_server_that_nobody_vouches_for_does_not_boot(
-    bench: Bench, stranger: str
-) -> None:
-    await bench.boot_medium(stranger)
-    assert "CERTIFICATE_VERIFY_FAILED" in await bench.said("does not boot")
+async def test_a_medium_that_is_cut_short_does_not_boot(bench: Bench) -> None:
+    async def cut(request: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse(headers={"Content-Length": "1000000"})
+        await answer.prepare(request)
+        await answer.write(b"x" * 1000)
+        assert request.transport is not None
+        request.transport.abort()
+        return answer
+
+    async with serving(bench.state, cut) as url:
+        await bench.boot_medium(url)
+        assert "cannot be fetched" in await bench.said("does not boot")
+
+
+async def test_a_ramdisk_whose_authority_cannot_be_read_says_so(bench: Bench) -> None:
+    iso = ramdisk_iso(agent_api="https://127.0.0.1:1", ca=b"no certificate")
+    image = await bench.lab.add_image(iso, name="odd.iso")
+    await bench.boot_medium(image.url)
+    assert "the CA certificate in the ramdisk cannot be read" in await bench.said("does not boot")
+
+
+async def test_a_token_on_the_medium_wins_over_the_one_from_look_up(bench: Bench) -> None:
+    config = grub_config(
+        kernel="/vmlinuz",
+        initrd="/initrd",
+        values={"ipa-api-url": bench.ironic.url, "ipa-agent-token": "from-the-medium"},
+    )
+    ca = (bench.state / "ca" / "ca.crt").read_bytes()
+    files = {"/boot/grub/grub.cfg": config.encode(), CA_IN_RAMDISK: ca}
+    iso = build_iso(files, label="R", made_at=datetime(2026, 1, 1, tzinfo=UTC))
+    bench.ironic.token = "******"
+    await bench.boot_medium((await bench.lab.add_image(iso, name="own.iso")).url)
+
+    async def heard() -> bool:
+        return bool(bench.ironic.heartbeats)
+
+    await until(heard, "a heartbeat")
+    assert bench.ironic.heartbeats[0]["agent_token"] == "from-the-medium"
+    assert bench.ironic.inspection_tries == 0  # the medium names no address for it
 
 
 async def test_a_boot_waits_until_somebody_looks(tmp_path: Path, ironic: LabIronic) -> None:

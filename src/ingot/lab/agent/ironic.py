@@ -14,6 +14,8 @@ from typing import Any, Final, Self
 import aiohttp
 import msgspec
 
+from ingot.lab.errors import BootFailure
+
 _LOOKUP_VERSION: Final = "1.62"
 _HEARTBEAT_VERSION: Final = "1.68"
 AGENT_VERSION: Final = "13.0.0"
@@ -48,7 +50,10 @@ class IronicApi:
     def __init__(self, *, api_url: str, inspection_url: str, ca: str) -> None:
         self.api_url: Final = api_url.rstrip("/")
         self.inspection_url: Final = inspection_url
-        self.trusted: Final = ssl.create_default_context(cadata=ca) if ca else ssl.create_default_context()
+        try:
+            self.trusted: Final = ssl.create_default_context(cadata=ca or None)
+        except ssl.SSLError as error:
+            raise BootFailure(f"the CA certificate in the ramdisk cannot be read: {error}") from error
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:

@@ -1,0 +1,142 @@
+"""What is built once: the lab file, the ramdisk, the manifests, and the commands that print them."""
+
+from __future__ import annotations
+
+import base64
+import io
+import stat
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from ingot.cli.lab import lab as lab_command
+from ingot.formats.boot_parameters import kernel_parameters
+from ingot.formats.iso9660 import Iso
+from ingot.lab import labfile
+from ingot.lab.errors import LabError
+from ingot.lab.firmware import CA_IN_RAMDISK
+from ingot.lab.labfile import LabFile, SampleImage
+from ingot.lab.manifests import manifests
+from ingot.lab.samples import as_qcow2, bundle, ramdisk_iso, sample_disk
+
+
+def built(state: Path, servers: int = 2) -> LabFile:
+    lab = labfile.grown(state, host="127.0.0.1", servers=servers)
+    lab.images = [
+        SampleImage(
+            name=f"s.{kind}",
+            format=kind,
+            url=f"https://x/s.{kind}",
+            sha256="ab" * 32,
+            disk_sha256="cd" * 32,
+            size=1,
+        )
+        for kind in ("raw", "qcow2")
+    ]
+    labfile.save(state, lab)
+    return lab
+
+
+def test_a_lab_grows_and_never_changes_or_loses_a_server(tmp_path: Path) -> None:
+    first = labfile.grown(tmp_path, host="127.0.0.1", servers=2)
+    more = labfile.grown(tmp_path, host="127.0.0.1", servers=4)
+    fewer = labfile.grown(tmp_path, host="127.0.0.1", servers=1)
+    assert more.servers[:2] == first.servers
+    assert fewer.servers == more.servers
+    assert len({plate.bmc_port for plate in more.servers}) == 4
+    assert len({plate.password for plate in more.servers}) == 4
+    assert [plate.name for plate in more.servers] == ["server-1", "server-2", "server-3", "server-4"]
+
+
+def test_only_its_owner_reads_the_lab_file(tmp_path: Path) -> None:
+    built(tmp_path)
+    assert stat.S_IMODE(labfile.path(tmp_path).stat().st_mode) == 0o600
+
+
+def test_a_lab_file_that_is_missing_or_damaged_is_named(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="no lab in"):
+        labfile.load(tmp_path)
+    built(tmp_path)
+    labfile.path(tmp_path).write_text("{")
+    with pytest.raises(LabError, match=r"lab\.json cannot be read"):
+        labfile.load(tmp_path)
+
+
+def test_the_ramdisk_tells_the_agent_whom_to_call_and_whom_to_trust() -> None:
+    iso = Iso(io.BytesIO(ramdisk_iso(agent_api="https://127.0.0.1:6385/", ca=b"PEM")))
+    values = kernel_parameters(iso.read("/boot/grub/grub.cfg").decode())
+    assert values["ipa-api-url"] == "https://127.0.0.1:6385"
+    assert values["ipa-inspection-callback-url"] == "https://127.0.0.1:6385/v1/continue_inspection"
+    assert "ipa-agent-token" not in values
+    assert iso.read(CA_IN_RAMDISK) == b"PEM"
+
+
+def test_the_samples_are_the_same_every_time() -> None:
+    assert sample_disk() == sample_disk()
+    assert as_qcow2(sample_disk()) == as_qcow2(sample_disk())
+    assert sample_disk()[510:512] == b"\x55\xaa"
+
+
+def test_a_bundle_holds_each_authority_once(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"one\n")
+    (tmp_path / "b").write_bytes(b"two")
+    (tmp_path / "c").write_bytes(b"one")
+    assert bundle(tmp_path / "a", tmp_path / "b", tmp_path / "c") == b"one\ntwo\n"
+
+
+def test_every_server_is_a_host_with_a_secret_and_the_first_gets_an_image(tmp_path: Path) -> None:
+    lab = built(tmp_path)
+    objects = manifests(lab, namespace="rack", provision=1)
+    names = [(one["kind"], one["metadata"]["namespace"], one["metadata"]["name"]) for one in objects]
+    assert names == [
+        ("Secret", "rack", "server-1-bmc"),
+        ("Secret", "rack", "server-1-user-data"),
+        ("BareMetalHost", "rack", "server-1"),
+        ("Secret", "rack", "server-2-bmc"),
+        ("BareMetalHost", "rack", "server-2"),
+    ]
+    first, second = objects[2]["spec"], objects[4]["spec"]
+    assert first["image"] == {
+        "url": "https://x/s.qcow2",
+        "checksum": "ab" * 32,
+        "checksumType": "sha256",
+        "format": "qcow2",
+    }
+    assert first["userData"] == {"name": "server-1-user-data", "namespace": "rack"}
+    assert "image" not in second
+    assert second["bmc"] == {"address": lab.servers[1].bmc_address, "credentialsName": "server-2-bmc"}
+    assert base64.b64decode(objects[0]["data"]["password"]).decode() == lab.servers[0].password
+
+
+def test_the_command_prints_yaml_that_kubectl_reads(tmp_path: Path) -> None:
+    lab = built(tmp_path)
+    done = CliRunner().invoke(
+        lab_command, ["manifests", "--state", str(tmp_path), "--provision", "1", "--format", "raw"]
+    )
+    assert done.exit_code == 0
+    assert list(yaml.safe_load_all(done.output)) == manifests(lab, provision=1, image_format="raw")
+
+
+def test_without_a_lab_the_command_says_what_to_do(tmp_path: Path) -> None:
+    done = CliRunner().invoke(lab_command, ["manifests", "--state", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "start one with `ingot lab farm` or `ingot up`" in done.output
+
+
+@pytest.mark.parametrize("listen", ["127.0.0.1", "x:y", ":80", "1.2.3.4:99999"])
+def test_an_address_without_a_port_is_refused(tmp_path: Path, listen: str) -> None:
+    arguments = ["farm", "--state", str(tmp_path), "--listen", listen, "--agent-api", "https://x"]
+    done = CliRunner().invoke(lab_command, arguments)
+    assert done.exit_code == 2
+    assert "is not ADDRESS:PORT" in done.output
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://x", "https://", "127.0.0.1:6385", "https://x/ init=/bin/sh", "https://x/;reboot"]
+)
+def test_an_agent_api_that_is_no_address_is_refused(tmp_path: Path, url: str) -> None:
+    done = CliRunner().invoke(lab_command, ["farm", "--state", str(tmp_path), "--agent-api", url])
+    assert done.exit_code == 1
+    assert "is no address of an Ironic API" in done.output

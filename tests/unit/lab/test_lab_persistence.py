@@ -1,0 +1,176 @@
+"""The farm is killed with -9 and started again: nothing that was acknowledged is lost, and what ran goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from lab_bench import Bench, config_drive, until
+from lab_ironic import DEADLINE, LabIronic
+
+from ingot.cli.lab import lab as lab_command
+from ingot.lab.client import Lab
+from ingot.lab.errors import LabError
+from ingot.lab.farm import Farm
+from ingot.lab.record import Faults
+from ingot.lab.settings import FarmSettings
+
+
+class FarmProcess:
+    """`ingot lab farm` as a process of its own."""
+
+    def __init__(self, state: Path, agent_api: str) -> None:
+        self._state = state
+        self._agent_api = agent_api
+        self._process: asyncio.subprocess.Process | None = None
+        self.ready_line = ""
+
+    async def start(self, *extra: str) -> None:
+        command = [
+            "lab",
+            "farm",
+            "--state",
+            str(self._state),
+            "--servers",
+            "1",
+            "--agent-api",
+            self._agent_api,
+        ]
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-c",
+            "from ingot.cli.main import main; main()",
+            *command,
+            *("--boot-seconds", "0.1", *extra),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        assert self._process.stdout is not None
+        async with asyncio.timeout(DEADLINE):
+            self.ready_line = (await self._process.stdout.readline()).decode().strip()
+
+    async def end(self, number: int) -> int:
+        assert self._process is not None
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(number)
+        async with asyncio.timeout(DEADLINE):
+            return await self._process.wait()
+
+    async def kill_and_restart(self, *extra: str) -> None:
+        await self.end(signal.SIGKILL)
+        await self.start(*extra)
+
+
+@pytest.fixture
+async def farm(tmp_path: Path, ironic: LabIronic) -> AsyncIterator[FarmProcess]:
+    farm = FarmProcess(tmp_path, ironic.url)
+    await farm.start()
+    yield farm
+    await farm.end(signal.SIGKILL)
+
+
+@pytest.fixture
+async def killable(tmp_path: Path, ironic: LabIronic, farm: FarmProcess) -> AsyncIterator[Bench]:
+    async with Lab.open(tmp_path) as lab:
+        yield Bench(tmp_path, lab, ironic)
+
+
+async def test_it_says_when_it_is_ready_and_stops_when_asked(farm: FarmProcess) -> None:
+    assert farm.ready_line.startswith("lab ready: 1 server at https://127.0.0.1:")
+    assert await farm.end(signal.SIGTERM) == 0
+
+
+async def test_address_password_power_media_and_faults_survive(killable: Bench, farm: FarmProcess) -> None:
+    await killable.lab.set_password(killable.plate.name, "changed")
+    await killable.insert("https://127.0.0.1/x.iso")
+    await killable.boot_next("Hdd", "Continuous")
+    await killable.reset("On")
+    await killable.lab.set_faults(killable.plate.name, Faults(fail_power=True))
+    before, plate = await killable.server(), killable.plate
+    await farm.kill_and_restart()
+    after = await killable.server()
+    assert killable.plate == plate
+    assert (after.power, after.media, after.faults) == ("On", before.media, before.faults)
+    assert after.power_actions == before.power_actions
+    assert (await killable.bmc("GET"))[1]["Boot"]["BootSourceOverrideTarget"] == "Hdd"
+
+
+async def test_an_agent_goes_on_as_the_same_agent(killable: Bench, farm: FarmProcess) -> None:
+    await killable.boot_ramdisk()
+    await farm.kill_and_restart()
+    heard = len(killable.ironic.heartbeats)
+
+    async def again() -> bool:
+        return len(killable.ironic.heartbeats) > heard
+
+    await until(again, "a heartbeat after the restart")
+    first, last = killable.ironic.heartbeats[0], killable.ironic.heartbeats[-1]
+    assert first == last  # the same token, address and certificate
+    assert len(killable.ironic.lookups) == 1
+    assert len(killable.ironic.inspections) == 1
+    status, _ = await killable.ironic.order("clean.get_clean_steps", {}, wait=True)
+    assert status == 200
+
+
+async def test_an_image_that_was_being_written_is_written_to_its_end_and_counts_once(
+    killable: Bench, farm: FarmProcess
+) -> None:
+    await farm.kill_and_restart("--disk-speed", "4")  # four seconds for the sample image
+    await killable.boot_ramdisk()
+    writing = asyncio.create_task(killable.deploy_sample("raw", config_drive(user_data="u", hostname="h")))
+    await killable.said("write_image begins")
+    await asyncio.sleep(0.5)
+    await farm.end(signal.SIGKILL)
+    writing.cancel()
+    await asyncio.gather(writing, return_exceptions=True)
+    await farm.start()
+    assert (await killable.ironic.finished())["command_status"] == "SUCCEEDED"
+    assert (await killable.server()).deployments == 1
+
+
+async def test_a_running_instance_runs_on(killable: Bench, farm: FarmProcess) -> None:
+    await killable.boot_ramdisk()
+    await killable.deploy_sample("qcow2", config_drive(user_data="u", hostname="web-1"))
+    await killable.ironic.order("standby.power_off", {})
+    await killable.reset("On")
+    await killable.said("booted the image on the disk")
+    before = await killable.server()
+    await farm.kill_and_restart()
+    after = await killable.server()
+    assert after.running is not None
+    assert (after.booted_into, after.running, after.boots) == ("instance", before.running, before.boots)
+
+
+async def test_the_list_shows_what_a_person_in_front_of_the_servers_sees(
+    killable: Bench, farm: FarmProcess
+) -> None:
+    await killable.reset("On")
+    arguments = ["list", "--state", str(killable.state)]
+    shown = await asyncio.to_thread(CliRunner().invoke, lab_command, arguments)
+    head, row = shown.output.splitlines()
+    assert head.split() == ["NAME", "POWER", "RUNS", "HOST", "NAME", "DEPLOYED", "CLEANED", "BMC"]
+    assert row.split() == ["server-1", "On", "nothing", "-", "0", "0", killable.plate.bmc_address]
+    as_json = await asyncio.to_thread(CliRunner().invoke, lab_command, [*arguments, "-o", "json"])
+    assert json.loads(as_json.output)[0]["power_actions"][0]["what"] == "On"
+
+
+async def test_a_second_farm_on_the_same_folder_is_told_who_holds_it(
+    killable: Bench, farm: FarmProcess
+) -> None:
+    settings = FarmSettings(state=killable.state, servers=1, agent_api="https://127.0.0.1:1")
+    with pytest.raises(LabError, match=r"another farm \(process \d+\) serves"):
+        async with Farm.running(settings):
+            pass
+
+
+async def test_a_farm_that_is_not_there_is_named(killable: Bench, farm: FarmProcess) -> None:
+    await farm.end(signal.SIGKILL)
+    with pytest.raises(LabError, match="is the farm running"):
+        await killable.lab.servers()

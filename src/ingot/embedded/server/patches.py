@@ -55,7 +55,9 @@ def json_patched(target: Document, operations: object) -> Document:
             made = jsonpatch.JsonPatch([operation]).apply(made, in_place=True)
     except jsonpatch.JsonPatchTestFailed:
         # What was found instead may be a secret, so it is not told.
-        raise unprocessable(f"the JSON patch was not applied: its test of {operation.get('path')} failed") from None
+        raise unprocessable(
+            f"the JSON patch was not applied: its test of {operation.get('path')} failed"
+        ) from None
     except (
         jsonpatch.JsonPatchException,
         jsonpointer.JsonPointerException,

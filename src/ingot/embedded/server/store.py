@@ -124,10 +124,10 @@ class Collection:
             self._forget()
 
     def _forget(self) -> None:
-        # At least the newest change stays, however large it is.
-        count = max(len(self._changes) - HISTORY_EVENTS, len(self._changes) // 4)
-        count = min(count, len(self._changes) - 1)
-        if count > 0:
+        # Large objects make room a quarter at a time. At least the newest change stays, however large it is.
+        too_many = len(self._changes) - HISTORY_EVENTS
+        count = max(too_many, len(self._changes) // 4) if self._bytes > HISTORY_BYTES else too_many
+        if (count := min(count, len(self._changes) - 1)) > 0:
             self.floor = self._changes[count - 1].version
             self._bytes -= sum(len(change.now.body) for change in self._changes[:count])
             del self._changes[:count]

@@ -1,0 +1,92 @@
+"""The rules of our kinds in the embedded API, and what only it does: definitions, stricter schemas."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from running_server import WIDGETS, served, widget_crd
+
+HOSTS = "/apis/metal3.io/v1alpha1/namespaces/default/baremetalhosts"
+
+
+async def test_a_rule_of_ours_refuses_with_field_and_sentence(tmp_path: Path) -> None:
+    async with served(tmp_path) as api:
+        body = {
+            "metadata": {"name": "h1"},
+            "spec": {"online": True, "bmc": {"address": "bogus://x", "credentialsName": "s"}},
+        }
+        code, answer = await api.call("POST", HOSTS, body)
+        assert (code, answer["reason"]) == (422, "Invalid")
+        assert answer["details"]["causes"][0]["field"] == "spec.bmc.address"
+        assert (
+            'BareMetalHost.metal3.io "h1" is invalid: spec.bmc.address: Invalid value: "bogus://x"'
+            in answer["message"]
+        )
+        assert (await api.call("GET", f"{HOSTS}/h1"))[0] == 404
+
+
+async def test_the_kinds_are_shown_as_definitions_and_cannot_be_changed(tmp_path: Path) -> None:
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    async with served(tmp_path) as api:
+        _, found = await api.call("GET", f"{path}/baremetalhosts.metal3.io")
+        assert {c["type"]: c["status"] for c in found["status"]["conditions"]} == {
+            "Established": "True",
+            "NamesAccepted": "True",
+        }
+        for method, place in (
+            ("POST", path),
+            ("PATCH", f"{path}/baremetalhosts.metal3.io"),
+            ("DELETE", f"{path}/hardwaredata.metal3.io"),
+        ):
+            code, answer = await api.call(method, place, {})
+            assert (code, answer["reason"]) == (405, "MethodNotAllowed")
+            assert "ingot crds" in answer["message"]
+        first = found["metadata"]["resourceVersion"]
+    async with served(tmp_path) as api:
+        _, again = await api.call("GET", f"{path}/baremetalhosts.metal3.io")
+        assert again["metadata"]["resourceVersion"] == first
+
+
+async def test_a_definition_that_is_no_longer_served_is_no_longer_shown(tmp_path: Path) -> None:
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    async with served(tmp_path, crds=[widget_crd()]) as api:
+        assert (await api.call("GET", f"{path}/widgets.example.com"))[0] == 200
+    async with served(tmp_path, crds=[]) as api:
+        assert (await api.call("GET", f"{path}/widgets.example.com"))[0] == 404
+        assert (await api.call("GET", WIDGETS))[0] == 404
+
+
+async def test_finalizers_come_off_although_the_schema_got_stricter(tmp_path: Path) -> None:
+    loose = widget_crd(properties={"size": {"type": "integer"}})
+    strict = widget_crd(properties={"size": {"type": "integer", "maximum": 10}})
+    async with served(tmp_path, crds=[loose]) as api:
+        body = {"metadata": {"name": "w", "finalizers": ["x.y/z"]}, "spec": {"size": 20}}
+        assert (await api.call("POST", WIDGETS, body))[0] == 201
+    async with served(tmp_path, crds=[strict]) as api:
+        assert (await api.call("PATCH", f"{WIDGETS}/w", {"spec": {"size": 30}}))[0] == 422
+        assert (await api.call("PATCH", f"{WIDGETS}/w/status", {"status": {"seen": True}}))[0] == 200
+        assert (await api.call("DELETE", f"{WIDGETS}/w"))[0] == 200
+        assert (await api.call("PATCH", f"{WIDGETS}/w", {"metadata": {"finalizers": []}}))[0] == 200
+        assert (await api.call("GET", f"{WIDGETS}/w"))[0] == 404
+
+
+async def test_server_side_apply_is_refused_with_advice(tmp_path: Path) -> None:
+    async with (
+        served(tmp_path) as api,
+        api.session.patch(
+            api.url + f"{HOSTS}/h1", data=b"{}", headers={"Content-Type": "application/apply-patch+yaml"}
+        ) as response,
+    ):
+        assert response.status == 415
+        assert "without --server-side" in (await response.json())["message"]
+
+
+async def test_a_hostile_field_name_cannot_break_out_of_a_warning_header(tmp_path: Path) -> None:
+    async with served(tmp_path, crds=[widget_crd(properties={})]) as api:
+        body = '{"metadata":{"name":"w"},"spec":{"a\\r\\nSet-Cookie: x=1\\"ü":1}}'.encode()
+        async with api.session.post(
+            api.url + WIDGETS, data=body, headers={"Content-Type": "application/json"}
+        ) as response:
+            assert response.status == 201
+            assert "Set-Cookie" not in response.headers
+            assert "unknown field" in response.headers["Warning"]

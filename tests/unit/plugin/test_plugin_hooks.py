@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
@@ -79,6 +81,29 @@ def test_a_saved_change_is_told_with_its_fields(hooked: tuple[type[Node], list[E
             {"provision_state": "verifying", "power_state": None, "updated_at": "2026-01-02T00:00:00+00:00"},
         )
     ]
+
+
+def test_two_threads_that_save_one_node_are_told_of_in_the_order_of_the_database() -> None:
+    written: list[str] = []
+    told: list[str] = []
+
+    class Stored(Node):
+        def save(self, context: Any = None) -> str:
+            written.append(self.provision_state)
+            time.sleep(0.001)  # time for another thread to get between the database and the telling
+            return "saved"
+
+    save_hook.hook(Stored, lambda event: told.append(str((event.fields or {})["provision_state"])))
+
+    def save(number: int) -> None:
+        node = Stored()
+        node.set(provision_state=f"state-{number}")
+        node.save()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(save, range(80)))
+    assert len(told) == 80
+    assert told == written
 
 
 def test_a_heartbeat_of_the_agent_is_not_worth_a_word(hooked: tuple[type[Node], list[Event]]) -> None:

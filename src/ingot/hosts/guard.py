@@ -16,7 +16,6 @@ from ingot.provisioner import Act, Refusal, Sight
 RUNS_A_SYSTEM: Final = frozenset({State.PROVISIONED, State.EXTERNALLY_PROVISIONED})
 CLEANS: Final = frozenset({State.PREPARING, State.PROVISIONING, State.DEPROVISIONING})
 LEAVES: Final = frozenset({State.DEPROVISIONING, State.POWERING_OFF_BEFORE_DELETE, State.DELETING})
-REBOOTS_THE_RAMDISK: Final = frozenset({State.INSPECTING, State.PREPARING, State.PROVISIONING})
 
 
 def refusal(host: BareMetalHost | None, *, uid: str, act: Act, sight: Sight) -> Refusal | None:
@@ -43,7 +42,7 @@ def _objection(host: BareMetalHost, act: Act, sight: Sight) -> str | None:
             return f"no image is wanted on it now (state {state or 'new'})"
         case Act.DEPLOY if sight.holds_instance:
             return "an operating system is installed on the machine already"
-        case Act.UNDEPLOY if not _leaving(host, deleting=deleting) and state is not State.PROVISIONING:
+        case Act.UNDEPLOY if not _may_be_emptied(host, deleting=deleting):
             return "nobody asked to remove what is installed"
         case Act.POWER_OFF if (
             host.spec.online
@@ -64,3 +63,8 @@ def _objection_while_it_runs(host: BareMetalHost, act: Act) -> str | None:
 
 def _leaving(host: BareMetalHost, *, deleting: bool) -> bool:
     return deleting or host.state in LEAVES or must_deprovision(host)
+
+
+def _may_be_emptied(host: BareMetalHost, *, deleting: bool) -> bool:
+    """What was begun to be installed may be undone: an attempt that failed is cleaned away before the next one."""
+    return _leaving(host, deleting=deleting) or host.state is State.PROVISIONING

@@ -62,6 +62,8 @@ class Pass:
         self.tools = tools
         self.status: BareMetalHostStatus = host.status
         self.vitals: Vitals | None = None
+        self.refused = False
+        """Whether the guard stopped something: the back end and this pass were not of one mind."""
         self._told: list[_Told] = []
 
     @property
@@ -173,4 +175,6 @@ class Pass:
             fresh = await self.tools.client.get(BARE_METAL_HOSTS, self.key)
         except NotFound:
             fresh = None
-        return guard.refusal(fresh, uid=self.host.metadata.uid, act=act, sight=sight)
+        refusal = guard.refusal(fresh, uid=self.host.metadata.uid, act=act, sight=sight)
+        self.refused = self.refused or refusal is not None
+        return refusal

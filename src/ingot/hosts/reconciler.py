@@ -37,6 +37,8 @@ log = logging.getLogger(__name__)
 
 BACKEND_AWAY: Final = 5.0
 """Seconds until a host is looked at again when the back end did not answer. Its return is also told by `changes()`."""
+REFUSED: Final = 10.0
+"""Seconds until a host is looked at again after the guard refused something."""
 MOST_STATES: Final = 2 * len(HANDLERS)
 """States one pass can go through; more would mean that two handlers send the host back and forth."""
 
@@ -147,7 +149,8 @@ class HostReconciler:
             case Wait(why, look_again):
                 self._well(p)
                 await p.save(why)
-                return Again(look_again, why)
+                # What was refused has no event that would end the waiting: decide again on what is true by then.
+                return Again(REFUSED if p.refused else look_again, why)
             case Stay(why):
                 self._well(p)
                 await p.save(why)

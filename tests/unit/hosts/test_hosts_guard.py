@@ -68,6 +68,8 @@ def test_nothing_is_done_to_a_host_of_the_same_name_that_is_another_one(act: Act
         (host("provisioning", image=URL), Act.UNDEPLOY, True),
         (host("powering off before delete", deleted=True), Act.POWER_OFF, False),
         (host("available", online=False), Act.POWER_OFF, False),
+        (host("registering"), Act.POWER_OFF, False),
+        (host("inspecting"), Act.POWER_OFF, False),
         (host("deleting", deleted=True), Act.DELETE, False),
     ],
 )
@@ -88,6 +90,7 @@ def test_what_somebody_asked_for_is_done(found: BareMetalHost, act: Act, holds: 
         ),
         pytest.param(host("inspecting"), Act.CLEAN, False, id="inspecting cleans nothing"),
         pytest.param(host("available"), Act.POWER_OFF, False, id="it is to be online"),
+        pytest.param(host("inspecting"), Act.POWER_OFF, True, id="something runs on it"),
         pytest.param(host("available"), Act.DELETE, False, id="it is not being deleted"),
         pytest.param(host("inspecting"), Act.UNDEPLOY, True, id="nobody asked to remove it"),
     ],

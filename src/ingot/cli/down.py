@@ -43,7 +43,7 @@ def down(state: StateFolder, wipe: bool, yes: bool) -> None:
 
 
 def _stop(state: StateFolder, held: Holder) -> None:
-    show = Lines()
+    show = Lines(known=read_status(state.run))
     began = time.monotonic()
     _ask(held)
     insisted = False
@@ -62,7 +62,7 @@ def _stop(state: StateFolder, held: Holder) -> None:
         time.sleep(LOOK_EVERY)
     if (status := read_status(state.run)) is not None:
         show.parts(status)
-    click.echo("Everything has stopped. `ingot up` goes on where it was.")
+    click.echo("Everything has stopped.")
 
 
 def _ask(held: Holder) -> None:

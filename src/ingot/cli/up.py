@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 
 import click
@@ -48,6 +49,8 @@ def up(state: StateFolder, detach: bool, servers: int, provision: int, no_lab: b
     with errors_as_sentences():
         state.create()
     wishes = Wishes(servers=servers, provision=min(provision, servers), lab=not no_lab)
+    # A part that is restarted is told by the supervisor; that its watchers lost it meanwhile is no news.
+    logging.getLogger("ingot.kube").setLevel(logging.ERROR)
     if detach:
         _detached(state, wishes, timeout)
     else:

@@ -122,8 +122,10 @@ async def test_probes_are_content_only_with_a_server_that_the_ca_vouches_for(tmp
         assert "CERTIFICATE_VERIFY_FAILED" in await connects(port, foreign.ca_file)()
     finally:
         await runner.cleanup()
-    assert "does not work yet" in await answers(url, mine.ca_file)()
-    assert "does not answer yet" in await connects(port, mine.ca_file)()
+    assert await answers(url, mine.ca_file)() == f"GET {url} does not work yet: nothing listens there"
+    assert (
+        await connects(port, mine.ca_file)() == f"127.0.0.1:{port} does not answer yet: nothing listens there"
+    )
 
 
 async def test_a_server_that_never_answers_is_not_waited_for_long(tmp_path: Path) -> None:

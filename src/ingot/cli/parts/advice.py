@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -50,6 +51,15 @@ def _kubectl() -> str:
 
 
 def _ingot(command: str, state: StateFolder) -> str:
-    if state.path == default_folder():
-        return f"ingot {command}"
-    return f"ingot {command} --state {shlex.quote(str(state.path))}"
+    where = "" if state.path == default_folder() else f" --state {shlex.quote(str(state.path))}"
+    return f"{_program()} {command}{where}"
+
+
+def _program() -> str:
+    """How to call this `ingot`: by its name where that finds it, else by its path."""
+    beside = Path(sys.executable).with_name("ingot")
+    found = shutil.which("ingot")
+    if not beside.is_file() or (found is not None and Path(found).samefile(beside)):
+        return "ingot"
+    near = beside.relative_to(Path.cwd()) if beside.is_relative_to(Path.cwd()) else beside
+    return shlex.quote(str(near))

@@ -28,14 +28,15 @@ _LOOK: Final = {
 
 class Screen:
     def __init__(self, console: Console | None = None) -> None:
-        self._console = console or Console()
-        self._live = Live(
-            console=self._console, refresh_per_second=4, get_renderable=self.picture, transient=False
-        )
         self._status: Status | None = None
         self._ready_after: dict[str, float] = {}
         self._hosts: Sequence[HostView] = ()
         self._advice: Sequence[str] = ()
+        # Drawn once while it is made, so it comes last.
+        self._console = console or Console()
+        self._live = Live(
+            console=self._console, refresh_per_second=4, get_renderable=self.picture, transient=False
+        )
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -80,7 +81,7 @@ class Screen:
                 part.name,
                 Text(part.state, style),
                 self._time(part),
-                part.why or part.address,
+                Text(part.why or part.address),
             )
         return table
 
@@ -94,7 +95,7 @@ class Screen:
         for host in self._hosts:
             style = "red" if host.failed else "green" if host.arrived else "cyan"
             mark = "●" if host.failed or host.arrived else "○"
-            table.add_row(Text(mark, style), str(host.key), Text(host.state, style), "", host.sentence)
+            table.add_row(Text(mark, style), str(host.key), Text(host.state, style), "", Text(host.sentence))
         return table
 
 

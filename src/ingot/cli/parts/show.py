@@ -21,11 +21,13 @@ class Show(Protocol):
 
 
 class Lines:
-    """One line for each thing that changed, with the seconds since the start."""
+    """One line for each thing that changed since `known`, with the seconds since the start."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: Status | None = None) -> None:
         self._began = time.monotonic()
         self._teller = Teller()
+        if known is not None:
+            self._teller.about_parts(known.parts)
 
     def say(self, text: str) -> None:
         click.echo(f"{time.monotonic() - self._began:7.1f} s  {text}")

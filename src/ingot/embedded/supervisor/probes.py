@@ -32,7 +32,7 @@ def answers(
         except TimeoutError:
             return f"GET {url} is not answered within {patience:g} s"
         except (aiohttp.ClientError, OSError) as problem:
-            return f"GET {url} does not work yet: {problem}"
+            return f"GET {url} does not work yet: {_reason(problem)}"
 
     return probe
 
@@ -51,7 +51,14 @@ def connects(port: int, ca_file: Path, *, patience: float = PATIENCE) -> Probe:
         except TimeoutError:
             return f"127.0.0.1:{port} does not answer within {patience:g} s"
         except (OSError, ssl.SSLError) as problem:
-            return f"127.0.0.1:{port} does not answer yet: {problem}"
+            return f"127.0.0.1:{port} does not answer yet: {_reason(problem)}"
         return ""
 
     return probe
+
+
+def _reason(problem: Exception) -> str:
+    """The usual one in words; libraries write it with sockets and tuples."""
+    if isinstance(getattr(problem, "os_error", problem), ConnectionRefusedError):
+        return "nothing listens there"
+    return str(problem)

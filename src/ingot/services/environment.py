@@ -135,7 +135,16 @@ def find_uv() -> str | None:
 
 def _recipe_with_uv(uv: str, made: IronicEnvironment, lock: Path) -> list[list[str]]:
     return [
-        [uv, "venv", "--no-project", "--no-python-downloads", "--python", sys.executable, str(made.folder)],
+        [
+            uv,
+            "venv",
+            "--quiet",
+            "--no-project",
+            "--no-python-downloads",
+            "--python",
+            sys.executable,
+            str(made.folder),
+        ],
         [
             *(uv, "pip", "install", "--python", str(made.python)),
             # Compiled now, by one process, rather than at the first start of Ironic, which somebody waits for.

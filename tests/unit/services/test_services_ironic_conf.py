@@ -6,7 +6,8 @@ import configparser
 from dataclasses import replace
 from pathlib import Path
 
-from ingot.services.ironic_conf import options, render
+from ingot.services.ironic_conf import render
+from ingot.services.ironic_options import options
 from ingot.services.settings import IronicPaths, IronicSettings
 from ingot.trust import Secret
 

@@ -44,12 +44,10 @@ def _objection(host: BareMetalHost, act: Act, sight: Sight) -> str | None:
             return "an operating system is installed on the machine already"
         case Act.UNDEPLOY if not _may_be_emptied(host, deleting=deleting):
             return "nobody asked to remove what is installed"
-        case Act.POWER_OFF if (
-            host.spec.online
-            and not (_leaving(host, deleting=deleting))
-            and (state not in REBOOTS_THE_RAMDISK)
-        ):
+        case Act.POWER_OFF if state is State.AVAILABLE and host.spec.online and not deleting:
             return "it is to be online"
+        case Act.POWER_OFF if sight.holds_instance and not _may_be_emptied(host, deleting=deleting):
+            return "an operating system is installed on the machine and nobody asked to stop it"
         case Act.DELETE if not deleting:
             return "the BareMetalHost is not being deleted"
     return None

@@ -113,6 +113,16 @@ class NodeCache:
         self._last_list = began
         return gone
 
+    def doubt(self, uuid: str) -> None:
+        """Something was asked of the node: what is known of it is no longer how it is."""
+        if (entry := self._entries.get(uuid)) is not None:
+            entry.doubted = True
+
+    def doubt_all(self) -> None:
+        """Something was missed: nothing is answered from here until it has been read again."""
+        for entry in self._entries.values():
+            entry.doubted = True
+
     def _put(self, node: Node, true_at: Moment) -> None:
         before = self._entries.get(node.uuid)
         if (

@@ -89,7 +89,12 @@ class Nodes:
     async def ask_state(self, node: Node, target: str, *, configdrive: Json = None) -> None:
         """Asks for a change of state, and notes that its failure has to be told."""
         await self.client.set_provision_state(node.uuid, target, configdrive=configdrive)
+        self.cache.doubt(node.uuid)
         self.attempts.started(node.uuid, Scope.STATE)
+
+    async def ask_power(self, node: Node, target: str, *, timeout: int | None = None) -> None:
+        await self.client.set_power_state(node.uuid, target, timeout=timeout)
+        self.cache.doubt(node.uuid)
 
     async def failure(self, fail: Fail, node: Node, scope: Scope = Scope.STATE) -> Failed:
         """The answer for a failure; it is told by this, so the next attempt may start."""

@@ -14,7 +14,7 @@ from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.attempts import Scope
 from ingot.provisioner.ironic.carrying_out import carry_out
 from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Unregistered, Wait, progress
-from ingot.provisioner.ironic.errors import BadRequest, WrongState
+from ingot.provisioner.ironic.errors import BadRequest
 from ingot.provisioner.ironic.guarded import guarded
 from ingot.provisioner.ironic.model import FullNode, Node
 from ingot.provisioner.ironic.nodes import Nodes, powered_on
@@ -82,27 +82,18 @@ async def set_power(
 
 
 async def _ask(nodes: Nodes, node: FullNode, wanted: Power, mode: PowerOffMode) -> None:
-    client = nodes.client
-    match wanted, mode:
-        case Power.ON, _:
-            await client.set_power_state(node.uuid, states.POWER_ON)
-        case Power.OFF, PowerOffMode.SOFT:
-            hard, soft = (
-                ("rebooting", "soft rebooting")
-                if node.disable_power_off
-                else (states.POWER_OFF, "soft power off")
-            )
-            try:
-                await client.set_power_state(node.uuid, soft, timeout=SOFT_SECONDS)
-            except WrongState:
-                raise
-            except BadRequest:
-                # The driver offers no soft power off.
-                await client.set_power_state(node.uuid, hard)
-        case _:
-            await client.set_power_state(
-                node.uuid, "rebooting" if node.disable_power_off else states.POWER_OFF
-            )
+    if wanted is Power.ON:
+        await nodes.ask_power(node, states.POWER_ON)
+        return
+    hard = "rebooting" if node.disable_power_off else states.POWER_OFF
+    if mode is PowerOffMode.SOFT:
+        try:
+            await nodes.ask_power(node, f"soft {hard}", timeout=SOFT_SECONDS)
+            return
+        except BadRequest:
+            # The driver offers no soft power off.
+            pass
+    await nodes.ask_power(node, hard)
 
 
 async def vitals(nodes: Nodes, host: HostRef) -> Vitals | NotRegistered:

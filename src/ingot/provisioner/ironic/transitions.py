@@ -12,6 +12,7 @@ from ingot.provisioner.protocol import Busy
 def clear_maintenance(nodes: Nodes) -> Deed:
     async def deed(node: FullNode) -> None:
         await nodes.client.clear_maintenance(node.uuid)
+        nodes.cache.doubt(node.uuid)
 
     return deed
 
@@ -21,6 +22,7 @@ def manage(nodes: Nodes) -> Deed:
 
     async def deed(node: FullNode) -> None:
         await nodes.client.set_provision_state(node.uuid, "manage")
+        nodes.cache.doubt(node.uuid)
 
     return deed
 
@@ -43,6 +45,7 @@ def provide(nodes: Nodes, *, automated_cleaning: bool | None = None) -> Deed:
 def abort(nodes: Nodes, why: str) -> Deed:
     async def deed(node: FullNode) -> Busy:
         await nodes.client.set_provision_state(node.uuid, "abort")
+        nodes.cache.doubt(node.uuid)
         return Busy(why)
 
     return deed

@@ -73,11 +73,11 @@ class Watch:
             self._changes.announce_node(node.name if node else event.name)
         if news.missed or was_silent:
             self.want_list(missed=True)
-        elif any(in_flight(node) for node in self._cache) and not self.push_is_heard:
-            self.want_list(missed=False)
 
     def want_list(self, *, missed: bool) -> None:
-        self._missed = self._missed or missed
+        if missed:
+            self._missed = True
+            self._cache.doubt_all()
         self._list_wanted.set()
 
     async def run(self) -> None:
@@ -91,6 +91,7 @@ class Watch:
                 if not away:
                     log.warning("Ironic's nodes cannot be listed: %s", error)
                 away = self._missed = True
+                self._cache.doubt_all()
                 await asyncio.sleep(_jitter(RETRY))
                 continue
             if away:
@@ -124,11 +125,15 @@ class Watch:
         self._told_overdue = set(late)
         return new
 
+    def _something_in_flight(self) -> bool:
+        # What is doubted may be in flight: something was asked of it and nobody has told what came of it.
+        return any(in_flight(node) or self._cache.is_doubted(node.uuid) for node in self._cache)
+
     async def _pause(self) -> None:
         """Until the next list is due: a missed event, the safety net, or the short step of a world without push."""
         until = _clock() + _jitter(SAFETY_NET)
         while (left := until - _clock()) > 0:
-            busy = not self.push_is_heard and any(in_flight(node) for node in self._cache)
+            busy = not self.push_is_heard and self._something_in_flight()
             try:
                 async with asyncio.timeout(min(left, WITHOUT_PUSH)):
                     await self._list_wanted.wait()

@@ -1,0 +1,446 @@
+"""The Ironic back end against the real Ironic and simulated servers that boot, write disks and are asked what happened to them.
+
+One Ironic, one farm and one back end for the whole file: starting them costs more than any test. Each test has its own server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from ingot.api.baremetalhost import Image
+from ingot.api.meta import Key
+from ingot.lab.client import Lab
+from ingot.lab.record import Faults
+from ingot.provisioner import (
+    EVERYTHING,
+    Access,
+    Act,
+    BackendUnavailable,
+    Busy,
+    ConfigDrive,
+    Credentials,
+    Deployment,
+    Failed,
+    HostRef,
+    NotRegistered,
+    Power,
+    PowerOffMode,
+    Ready,
+    Refusal,
+    Sight,
+)
+from ingot.provisioner.ironic import IronicAccess, IronicProvisioner, PushListen, Ramdisk
+from ingot.services.environment import ensure
+from ingot.services.settings import IronicPaths, IronicSettings
+from ingot.trust import Authority, Secret, kept_token, write_private
+
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.skipif(
+        not any(shutil.which(name) for name in ("mkisofs", "genisoimage", "xorrisofs", "xorriso")),
+        reason="Ironic builds config drives with xorriso, and it is not installed",
+    ),
+]
+
+DEADLINE = 180.0
+USER_DATA = "#cloud-config\nhostname: deployed\n"
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+class World:
+    """Ironic, a farm of servers, and the back end between the test and them."""
+
+    def __init__(self, state: Path) -> None:
+        self.state = state
+        ironic_port, self.push_port, self.lab_port = free_ports(3)
+        authority = Authority(state / "ca")
+        self.ca_file = authority.ca_file
+        serving = authority.issue(state / "ironic", "ironic", ["127.0.0.1"])
+        self.auth = state / "auth" / "ironic"
+        self.auth.mkdir(parents=True)
+        write_private(self.auth / "username", b"ingot")
+        kept_token(self.auth / "password")
+        self.token_file = state / "operator" / "push-token"
+        self.push = PushListen(
+            host="127.0.0.1",
+            port=self.push_port,
+            tls=authority.issue(state / "operator", "operator", ["127.0.0.1"]).server_context(),
+            token=kept_token(self.token_file),
+        )
+        self.settings = IronicSettings(
+            paths=IronicPaths.below(state / "ironic"),
+            cert_file=serving.cert_file,
+            key_file=serving.key_file,
+            ca_file=self.ca_file,
+            username="ingot",
+            password_file=self.auth / "password",
+            listen_port=ironic_port,
+            bmc_ca_file=self.ca_file,
+            webserver_ca_file=self.ca_file,
+            push_url=f"https://127.0.0.1:{self.push_port}/v1/push",
+            push_ca_file=self.ca_file,
+            push_token_file=self.token_file,
+            # Heartbeats that get lost in a race heal quickly.
+            agent_heartbeat_timeout=30,
+            power_sync_interval=10,
+        )
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.backend: IronicProvisioner | None = None
+
+    def access(self, ramdisk_url: str) -> IronicAccess:
+        return IronicAccess(
+            endpoint=f"{self.settings.base_url}/v1",
+            ca_file=self.ca_file,
+            auth_folder=self.auth,
+            ramdisk=Ramdisk(iso=ramdisk_url),
+        )
+
+    def start(self, name: str, *arguments: str, environment: dict[str, str] | None = None) -> None:
+        with (self.state / f"{name}.log").open("ab") as log:
+            self.processes[name] = subprocess.Popen(
+                [sys.executable, "-c", "from ingot.cli.main import main; main()", *arguments],
+                env=os.environ | (environment or {}),
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def start_ironic(self) -> None:
+        self.start("ironic", "service", "ironic", environment=self.settings.to_environment())
+
+    def start_farm(self, servers: int) -> None:
+        arguments = [
+            "--state",
+            str(self.state),
+            "--listen",
+            f"127.0.0.1:{self.lab_port}",
+            "--servers",
+            str(servers),
+        ]
+        self.start(
+            "lab", "lab", "farm", *arguments, "--agent-api", self.settings.base_url, "--boot-seconds", "1"
+        )
+
+    def stop(self, name: str, how: signal.Signals = signal.SIGTERM) -> None:
+        process = self.processes.pop(name)
+        os.killpg(process.pid, how)
+        process.wait(60)
+
+    async def ready(self, what: Callable[[], Awaitable[Any]]) -> Any:
+        end = time.monotonic() + DEADLINE
+        while True:
+            try:
+                return await what()
+            except Exception:  # whatever is missing while it starts
+                if time.monotonic() > end:
+                    raise
+                await asyncio.sleep(0.2)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    await asyncio.to_thread(ensure)
+    world = World(tmp_path_factory.mktemp("world"))
+    try:
+        world.start_farm(6)
+        world.start_ironic()
+
+        async def ramdisk_url() -> str:
+            async with Lab.open(world.state) as lab:
+                await lab.servers()
+                assert lab.file.ramdisk_url
+                return lab.file.ramdisk_url
+
+        async with IronicProvisioner(world.access(await world.ready(ramdisk_url)), world.push) as backend:
+            world.backend = backend
+            await world.ready(backend.check)
+            yield world
+    finally:
+        for name in list(world.processes):
+            world.stop(name, signal.SIGKILL)
+
+
+class Bench:
+    """One server of the farm, with the orders for it."""
+
+    def __init__(self, world: World, lab: Lab, number: int) -> None:
+        self.world = world
+        self.lab = lab
+        self.plate = lab.file.servers[number]
+        self.ref = HostRef(Key("rack", self.plate.name), str(uuid.uuid4()))
+        self.acts: list[Act] = []
+        self.said: list[str] = []
+
+    @property
+    def backend(self) -> IronicProvisioner:
+        assert self.world.backend is not None
+        return self.world.backend
+
+    def access(self, password: str | None = None) -> Access:
+        return Access(
+            address=self.plate.bmc_address,
+            credentials=Credentials(
+                username=self.plate.username, password=Secret(password or self.plate.password)
+            ),
+            boot_mac=self.plate.macs[0],
+        )
+
+    def order(self, form: str = "raw", checksum: str = "") -> Deployment:
+        sample = self.lab.file.image(form)
+        image = Image(url=sample.url, checksum=checksum or sample.sha256, checksum_type="sha256", format=form)
+        return Deployment(image=image, config_drive=ConfigDrive(user_data=Secret(USER_DATA)))
+
+    async def permit(self, act: Act, sight: Sight) -> Refusal | None:
+        self.acts.append(act)
+        return None
+
+    async def done(self, call: Callable[[], Awaitable[Any]]) -> Any:
+        """Calls whenever the back end names the host, as a controller does, until the answer is final."""
+        async with asyncio.timeout(DEADLINE):
+            changes = self.backend.changes()
+            first = asyncio.ensure_future(anext(changes))
+            answer = await call()
+            while isinstance(answer, Busy | NotRegistered):
+                if not self.said or self.said[-1] != answer.why:
+                    self.said.append(answer.why)
+                change = await first
+                first = asyncio.ensure_future(anext(changes))
+                if change in (EVERYTHING, self.ref.key):
+                    try:
+                        answer = await call()
+                    except BackendUnavailable:
+                        answer = Busy("Ironic is away")
+            first.cancel()
+            return answer
+
+    async def register(self, *, password: str | None = None, changed: bool = True) -> Any:
+        news = iter([changed])
+
+        async def call() -> Any:
+            # A controller says once that the credentials changed.
+            return await self.backend.register(
+                self.ref, self.access(password), credentials_changed=next(news, False), again=False
+            )
+
+        answer = await self.done(call)
+        if isinstance(answer, Ready):
+            self.ref = replace(self.ref, backend_id=answer.value.backend_id)
+        return answer
+
+    async def inspect(self) -> Any:
+        return await self.done(
+            lambda: self.backend.inspect(
+                self.ref, self.access(), permit=self.permit, again=False, refresh=False
+            )
+        )
+
+    async def provision(self, order: Deployment | None = None) -> Any:
+        wanted = order or self.order()
+        return await self.done(
+            lambda: self.backend.provision(self.ref, wanted, permit=self.permit, again=False)
+        )
+
+    async def deprovision(self, *, cleaning: bool = True) -> Any:
+        return await self.done(
+            lambda: self.backend.deprovision(
+                self.ref, automated_cleaning=cleaning, permit=self.permit, again=False
+            )
+        )
+
+    async def kept(self, image: Image) -> Any:
+        """What a controller does in every pass of a provisioned host: register, adopt."""
+
+        async def one_pass() -> Any:
+            answer = await self.backend.register(
+                self.ref, self.access(), credentials_changed=False, again=False
+            )
+            if not isinstance(answer, Ready):
+                return answer
+            self.ref = replace(self.ref, backend_id=answer.value.backend_id)
+            return await self.backend.adopt(self.ref, image, again=False)
+
+        return await self.done(one_pass)
+
+    async def switch(self, wanted: Power) -> Any:
+        return await self.done(
+            lambda: self.backend.set_power(
+                self.ref, wanted, mode=PowerOffMode.HARD, permit=self.permit, again=False
+            )
+        )
+
+    async def delete(self) -> Any:
+        return await self.done(lambda: self.backend.delete(self.ref, permit=self.permit))
+
+    async def server(self) -> Any:
+        return await self.lab.server(self.plate.name)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def lab(world: World) -> AsyncIterator[Lab]:
+    async with Lab.open(world.state) as opened:
+        yield opened
+
+
+async def test_the_whole_life_of_a_host_on_real_ironic(world: World, lab: Lab):
+    bench = Bench(world, lab, 0)
+    assert isinstance(await bench.register(), Ready)
+
+    inspected = await bench.inspect()
+    assert isinstance(inspected, Ready)
+    assert {nic.mac for nic in inspected.value.nics} == set(bench.plate.macs)
+    assert inspected.value.cpu.arch == "x86_64"
+    assert inspected.value.storage
+
+    assert await bench.provision() == Ready(None)
+    server = await bench.server()
+    sample = lab.file.image("raw")
+    assert server.deployments == 1
+    assert server.cleanings == 1
+    assert server.running is not None
+    assert server.running.image_sha256 == sample.disk_sha256
+    assert server.running.user_data == USER_DATA
+    assert (await bench.backend.vitals(bench.ref)).powered_on is True
+
+    assert await bench.switch(Power.OFF) == Ready(None)
+    assert (await bench.server()).power == "Off"
+    assert await bench.switch(Power.ON) == Ready(None)
+    assert (await bench.server()).power == "On"
+
+    assert await bench.deprovision() == Ready(None)
+    server = await bench.server()
+    assert server.running is None
+    assert server.cleanings == 2
+    assert await bench.delete() == Ready(None)
+    assert isinstance(await bench.backend.vitals(bench.ref), NotRegistered)
+    assert bench.acts == [Act.POWER_OFF, Act.CLEAN, Act.DEPLOY, Act.POWER_OFF, Act.UNDEPLOY, Act.DELETE]
+    assert world.backend is not None
+    assert world.backend.push_is_heard
+
+
+async def test_a_wrong_password_is_told_and_the_right_one_goes_on(world: World, lab: Lab):
+    bench = Bench(world, lab, 1)
+    told = await bench.register(password="certainly-wrong")
+    assert isinstance(told, Failed)
+    assert told.refused_credentials
+    assert "refused the user name or password (HTTP 401)" in told.message
+    assert f"127.0.0.1:{bench.plate.bmc_port}" in told.message
+    assert "certainly-wrong" not in told.message
+    assert isinstance(await bench.register(), Ready)
+
+    # The password is changed while the host is under management.
+    await lab.set_password(bench.plate.name, "rotated-password")
+    refused = await bench.register(password="certainly-wrong")
+    assert isinstance(refused, Failed)
+    assert refused.refused_credentials
+    actions = (await bench.server()).power_actions
+    assert isinstance(await bench.register(password="rotated-password"), Ready)
+    assert (await bench.server()).power_actions == actions
+
+
+async def test_a_bmc_that_is_down_is_told_as_such(world: World, lab: Lab):
+    bench = Bench(world, lab, 2)
+    await lab.set_faults(bench.plate.name, Faults(bmc_down=True))
+    told = await bench.register()
+    assert isinstance(told, Failed)
+    assert not told.refused_credentials
+    assert "does not answer" in told.message
+    await lab.set_faults(bench.plate.name, Faults())
+
+
+async def test_an_image_that_does_not_match_its_checksum_is_told_with_the_agents_words(
+    world: World, lab: Lab
+):
+    bench = Bench(world, lab, 3)
+    await bench.register()
+    told = await bench.provision(bench.order(checksum="0" * 64))
+    assert isinstance(told, Failed)
+    assert "the image does not match its checksum" in told.message
+    assert (await bench.server()).running is None
+
+    missing = bench.order()
+    assert await bench.deprovision(cleaning=False) == Ready(None)
+    gone = Image(url=missing.image.url + "-gone", checksum="0" * 64, checksum_type="sha256", format="raw")
+    told = await bench.provision(replace(missing, image=gone))
+    assert isinstance(told, Failed)
+    assert "its URL answers HTTP 404" in told.message
+    assert await bench.deprovision(cleaning=False) == Ready(None)
+
+
+async def test_an_ironic_killed_in_the_middle_of_a_deployment_deploys_in_the_end_and_once(
+    world: World, lab: Lab
+):
+    bench = Bench(world, lab, 5)
+    await bench.register()
+    order = bench.order()
+    killed = asyncio.Event()
+
+    async def one_pass() -> Any:
+        answer = await bench.backend.provision(bench.ref, order, permit=bench.permit, again=False)
+        if isinstance(answer, Busy) and answer.why.startswith("deploying") and not killed.is_set():
+            killed.set()
+            world.stop("ironic", signal.SIGKILL)
+            world.start_ironic()
+        if isinstance(answer, Failed):
+            # A conductor that died fails what it did; then the host is deprovisioned and provisioned anew.
+            again = await bench.backend.deprovision(
+                bench.ref, automated_cleaning=False, permit=bench.permit, again=False
+            )
+            return again if isinstance(again, Busy) else Busy("deprovisioned")
+        return answer
+
+    assert await bench.done(one_pass) == Ready(None)
+    assert killed.is_set()
+    server = await bench.server()
+    assert server.deployments == 1
+    assert server.running is not None
+
+
+async def test_a_running_host_is_adopted_after_ironic_was_killed_and_lost_its_database(
+    world: World, lab: Lab
+):
+    bench = Bench(world, lab, 4)
+    await bench.register()
+    order = bench.order("qcow2")
+    assert await bench.provision(order) == Ready(None)
+    before = await bench.server()
+    assert before.deployments == 1
+    assert before.running is not None
+
+    world.stop("ironic", signal.SIGKILL)
+    for file in world.settings.paths.state.glob("ironic.db*"):
+        file.unlink()
+    world.start_ironic()
+    assert world.backend is not None
+    await world.ready(world.backend.check)
+
+    old = bench.ref.backend_id
+    assert await bench.kept(order.image) == Ready(None)
+    assert bench.ref.backend_id != old
+    after = await bench.server()
+    assert after.deployments == 1
+    assert after.power_actions == before.power_actions
+    assert after.running == before.running
+    assert await bench.delete() == Ready(None)
+    assert (await bench.server()).power == "On"

@@ -55,7 +55,7 @@ class Api:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         path = request.path.rstrip("/") or "/"
-        if path in OPEN_PATHS or path.rpartition("/")[0] in OPEN_PATHS:
+        if path in OPEN_PATHS:
             return self._open(path)
         who = self._gate.identify(request.headers.get("Authorization", ""))
         parts = path.strip("/").split("/")
@@ -70,7 +70,7 @@ class Api:
     def _open(self, path: str) -> web.Response:
         if path == "/version":
             return _json(discovery.VERSION)
-        if self._store.trouble and path.startswith("/readyz"):
+        if self._store.trouble and path == "/readyz":
             return web.Response(status=500, text=f"not ready: {self._store.trouble}")
         return web.Response(text="ok")
 

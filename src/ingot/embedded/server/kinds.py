@@ -127,6 +127,9 @@ class Registry:
         self.kinds: Sequence[Kind] = tuple(kinds)
         self._by_place = {(kind.group, kind.version, kind.plural): kind for kind in self.kinds}
         self._by_name = {(kind.group, kind.kind): kind for kind in self.kinds}
+        for kind in self.kinds:
+            # Compiling a large schema takes a while; better now than during somebody's request.
+            _ = kind.shape
         if len(self._by_place) != len(self.kinds):
             raise StateError(
                 "two definitions claim the same group, version and plural name; each kind needs its own"

@@ -22,7 +22,7 @@ from ingot.embedded.server.errors import Cause, cause
 _PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 _INT_OR_STRING: Final = "x-kubernetes-int-or-string"
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
-_TYPE_META: Final = ("apiVersion", "kind", "metadata")
+_TYPE_META: Final = frozenset({"apiVersion", "kind", "metadata"})
 _INTEGER_RANGES: Final = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 
 
@@ -30,7 +30,7 @@ class Shape:
     """The compiled form of one kind's schema."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
-        self.schema = schema
+        self._root = _Part(schema, keeps=_TYPE_META)
         checked = _json_schema(schema)
         # Metadata is the same for all kinds and is checked before; a CRD may only narrow the name, which ours do not.
         checked.setdefault("properties", {})["metadata"] = {"type": "object"}
@@ -40,55 +40,71 @@ class Shape:
 
     def conform(self, document: Document) -> list[str]:
         """Bring the document into shape, in place. Answers with the paths of the fields that were cut out."""
-        unknown: list[str] = []
-        _conform(document, self.schema, "", unknown, keep=frozenset(_TYPE_META))
-        return unknown
+        return _shaped(document, self._root)
 
     def problems(self, document: Document) -> list[Cause]:
         return [_cause(error) for error in self._validator.iter_errors(document)]
 
 
-def _conform(
-    value: Any,
-    schema: Mapping[str, Any],
-    path: str,
-    unknown: list[str],
-    *,
-    keep: frozenset[str] = frozenset(),
-) -> None:
+class _Part:
+    """What shaping needs to know of one place in a schema, made once: most of a schema is leaves, which need nothing."""
+
+    __slots__ = ("defaults", "extra", "items", "keeps", "leaf", "nullable", "preserves", "properties")
+
+    def __init__(self, schema: Mapping[str, Any], *, keeps: frozenset[str] = frozenset()) -> None:
+        extra = schema.get("additionalProperties")
+        self.properties = {name: _Part(sub) for name, sub in schema.get("properties", {}).items()}
+        self.extra = _Part(extra) if isinstance(extra, Mapping) else None
+        self.items = _Part(schema["items"]) if isinstance(schema.get("items"), Mapping) else None
+        self.preserves = bool(schema.get(_PRESERVE)) or extra is True
+        self.nullable = bool(schema.get("nullable"))
+        self.keeps = keeps | _TYPE_META if schema.get(_EMBEDDED) else keeps
+        self.defaults = {
+            name: sub["default"] for name, sub in schema.get("properties", {}).items() if "default" in sub
+        }
+        holds_objects = schema.get("type") == "object" or "properties" in schema or self.extra is not None
+        self.leaf: bool = not holds_objects and (self.items is None or self.items.leaf)
+
+
+def _shaped(value: Any, part: _Part) -> list[str]:
+    """Shape the value in place. The paths of what was cut out are relative to it."""
     if isinstance(value, dict):
-        _conform_object(value, schema, path, unknown, keep)
-    elif isinstance(value, list) and (items := schema.get("items")):
-        for index, item in enumerate(value):
-            _conform(item, items, f"{path}[{index}]", unknown)
+        return _shaped_object(value, part)
+    if isinstance(value, list) and part.items is not None and not part.items.leaf:
+        return [
+            _joined(f"[{index}]", deeper)
+            for index, item in enumerate(value)
+            for deeper in _shaped(item, part.items)
+        ]
+    return []
 
 
-def _conform_object(
-    value: Document, schema: Mapping[str, Any], path: str, unknown: list[str], keep: frozenset[str]
-) -> None:
-    properties: Mapping[str, Any] = schema.get("properties", {})
-    extra = schema.get("additionalProperties")
-    preserves = bool(schema.get(_PRESERVE)) or extra is True
-    if schema.get(_EMBEDDED):
-        keep = keep | frozenset(_TYPE_META)
-    for name in list(value):
-        where = f"{path}.{name}" if path else name
-        if name in keep:
+def _shaped_object(value: Document, part: _Part) -> list[str]:
+    cut: list[str] = []
+    dropped: list[str] = []
+    for name, child in value.items():
+        known = part.properties.get(name)
+        if name in part.keeps:
             continue
-        if (known := properties.get(name)) is not None:
-            if value[name] is None and not known.get("nullable"):
-                del value[name]
-            else:
-                _conform(value[name], known, where, unknown)
-        elif isinstance(extra, Mapping):
-            _conform(value[name], extra, where, unknown)
-        elif not preserves:
-            del value[name]
-            unknown.append(where)
-    for name, known in properties.items():
-        if name not in value and "default" in known:
-            value[name] = copy.deepcopy(known["default"])
-            _conform(value[name], known, f"{path}.{name}", unknown)
+        if known is None and (known := part.extra) is None:
+            if not part.preserves:
+                dropped.append(name)
+                cut.append(name)
+        elif child is None and not known.nullable and name in part.properties:
+            dropped.append(name)
+        elif not known.leaf:
+            cut += [_joined(name, deeper) for deeper in _shaped(child, known)]
+    for name in dropped:
+        del value[name]
+    for name, default in part.defaults.items():
+        if name not in value:
+            value[name] = copy.deepcopy(default)
+            _shaped(value[name], part.properties[name])
+    return cut
+
+
+def _joined(first: str, rest: str) -> str:
+    return f"{first}{rest}" if rest.startswith("[") else f"{first}.{rest}"
 
 
 _COPIED: Final = (

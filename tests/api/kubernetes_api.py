@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import io
 import json
 import os
 import ssl
@@ -50,7 +51,8 @@ class Api:
         headers = {"Accept": kw.pop("accept", "application/json")}
         if body is not None:
             headers["Content-Type"] = type_
-        data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+        content = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+        data = None if content is None else io.BytesIO(content)
         headers |= kw.pop("headers", {})
         async with self.session.request(
             method, self.url + path, data=data, headers=headers, params=kw

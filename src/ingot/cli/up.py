@@ -27,6 +27,11 @@ from ingot.cli.parts.state import StateFolder, state_option
     show_default=True,
     help="How many of them get an image and user data when they are first created.",
 )
+@click.option(
+    "--no-hosts",
+    is_flag=True,
+    help="Do not create hosts for them; `ingot lab manifests` prints what to apply.",
+)
 @click.option("--no-lab", is_flag=True, help="No simulated servers: only the API, Ironic and the operator.")
 @click.option(
     "--timeout",
@@ -35,7 +40,15 @@ from ingot.cli.parts.state import StateFolder, state_option
     show_default=True,
     help="With --detach: seconds to wait. What runs goes on running afterwards.",
 )
-def up(state: StateFolder, detach: bool, servers: int, provision: int, no_lab: bool, timeout: float) -> None:
+def up(
+    state: StateFolder,
+    detach: bool,
+    servers: int,
+    provision: int,
+    no_hosts: bool,
+    no_lab: bool,
+    timeout: float,
+) -> None:
     """Start everything on this machine and show it coming up.
 
     The first start takes a minute or two, because Ironic gets an environment of its own. Ctrl-C stops everything; starting
@@ -48,7 +61,7 @@ def up(state: StateFolder, detach: bool, servers: int, provision: int, no_lab: b
         )
     with errors_as_sentences():
         state.create()
-    wishes = Wishes(servers=servers, provision=min(provision, servers), lab=not no_lab)
+    wishes = Wishes(servers=servers, provision=min(provision, servers), hosts=not no_hosts, lab=not no_lab)
     # A part that is restarted is told by the supervisor; that its watchers lost it meanwhile is no news.
     logging.getLogger("ingot.kube").setLevel(logging.ERROR)
     if detach:
@@ -95,4 +108,5 @@ def _detached(state: StateFolder, wishes: Wishes, timeout: float) -> None:
 def _options(wishes: Wishes) -> list[str]:
     if not wishes.lab:
         return ["--no-lab"]
-    return ["--servers", str(wishes.servers), "--provision", str(wishes.provision)]
+    wanted = ["--servers", str(wishes.servers), "--provision", str(wishes.provision)]
+    return wanted if wishes.hosts else [*wanted, "--no-hosts"]

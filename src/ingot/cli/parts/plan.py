@@ -29,6 +29,7 @@ class Wishes:
 
     servers: int = 3
     provision: int = 1
+    hosts: bool = True
     lab: bool = True
 
 

@@ -56,7 +56,8 @@ def _stop(supervisor: Supervisor, tending: asyncio.Task[None]) -> None:
 async def _tend(state: StateFolder, wishes: Wishes, supervisor: Supervisor, show: Show) -> None:
     """Create the lab's hosts once the API is there, then show all hosts, until cancelled."""
     await supervisor.ready("api-server", *(("lab",) if wishes.lab else ()))
-    objects = manifests(labfile.load(state.path), provision=wishes.provision) if wishes.lab else []
+    practise = wishes.lab and wishes.hosts
+    objects = manifests(labfile.load(state.path), provision=wishes.provision) if practise else []
     async with Client.from_kubeconfig(state.kubeconfig) as client:
         applied = await _patiently_create(client, state, objects)
         hosts = Informer(client, BARE_METAL_HOSTS)

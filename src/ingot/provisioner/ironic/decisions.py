@@ -44,10 +44,15 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """It did not work. `ask_why`: Ironic knows the reason, and it follows the headline."""
+    """It did not work.
+
+    `ask_why`: Ironic knows the reason, and it follows the headline.
+    `cause_says_it_all`: a cause that has a sentence of its own needs no headline before it.
+    """
 
     headline: str
     ask_why: bool = True
+    cause_says_it_all: bool = False
 
 
 @dataclass(frozen=True, slots=True)

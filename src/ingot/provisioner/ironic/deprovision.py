@@ -9,6 +9,7 @@ from datetime import datetime
 
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.carrying_out import Deed, carry_out
+from ingot.provisioner.ironic.deadlines import overdue
 from ingot.provisioner.ironic.decisions import (
     Decision,
     Done,
@@ -31,7 +32,7 @@ def decide_deprovision(node: Node, now: datetime, *, again: bool) -> Decision:
     if state in (states.DEPLOY_WAIT, states.RESCUE_WAIT, states.SERVICE_WAIT):
         # The ramdisk is running and Ironic listens: it can be ended here, and should be.
         return Step.UNDEPLOY
-    if state == states.DEPLOYING and node.target_provision_state == states.ACTIVE:
+    if state == states.DEPLOYING and not overdue(node, now):
         return Wait(f"{progress(node)}; it is ended as soon as Ironic can be interrupted")
     if answer := hindrance(node, now):
         return answer

@@ -75,12 +75,12 @@ class Taken(Conflict):
     pass
 
 
-class _Envelope(msgspec.Struct):
-    error_message: str | msgspec.Raw = ""
-
-
 class _Fault(msgspec.Struct):
     faultstring: str = ""
+
+
+class _Envelope(msgspec.Struct):
+    error_message: str | _Fault = ""
 
 
 def fault_text(body: bytes) -> str:
@@ -89,11 +89,12 @@ def fault_text(body: bytes) -> str:
         message = msgspec.json.decode(body, type=_Envelope).error_message
     except (msgspec.DecodeError, UnicodeDecodeError):
         return body[:300].decode(errors="replace").strip()
-    inner = message.encode() if isinstance(message, str) else bytes(message)
+    if isinstance(message, _Fault):
+        return message.faultstring
     try:
-        return msgspec.json.decode(inner, type=_Fault).faultstring
+        return msgspec.json.decode(message, type=_Fault).faultstring
     except msgspec.DecodeError:
-        return inner.decode(errors="replace")
+        return message
 
 
 def refusal(what: str, status: int, body: bytes) -> IronicError:

@@ -17,7 +17,7 @@ from ingot.provisioner.ironic.client import IronicClient
 from ingot.provisioner.ironic.decisions import Fail
 from ingot.provisioner.ironic.errors import NotFound, Refused
 from ingot.provisioner.ironic.model import FullNode, Json, Node, PatchOperation
-from ingot.provisioner.ironic.reasons import explain, newest_error, refuses_credentials
+from ingot.provisioner.ironic.reasons import explain, known_cause, newest_error, refuses_credentials
 from ingot.provisioner.protocol import Failed, HostRef, Sight
 
 
@@ -104,8 +104,11 @@ class Nodes:
             return Failed(fail.headline)
         if not reason:
             return Failed(f"{fail.headline}; Ironic gives no reason, look at its log")
+        explained = explain(reason, node)
+        alone = fail.cause_says_it_all and known_cause(reason, node)
         return Failed(
-            f"{fail.headline}: {explain(reason, node)}", refused_credentials=refuses_credentials(reason)
+            explained if alone else f"{fail.headline}: {explained}",
+            refused_credentials=refuses_credentials(reason),
         )
 
     async def _what_ironic_says(self, node: Node) -> str:

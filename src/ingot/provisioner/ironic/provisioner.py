@@ -126,13 +126,19 @@ class IronicProvisioner:
         return await set_power(self._nodes, host, wanted, mode=mode, permit=permit, again=again)
 
     async def delete(self, host: HostRef, *, permit: Permit) -> Ready[None] | Busy | Failed:
-        return await delete(self._nodes, host, permit=permit)
+        outcome = await delete(self._nodes, host, permit=permit)
+        if isinstance(outcome, Ready):
+            self._registrar.forget(host)
+        return outcome
 
     def changes(self) -> AsyncIterator[Change]:
         return self._changes.listen()
 
     async def check(self) -> None:
         """Ironic answers, speaks a version we know, and has a conductor with a driver."""
+        if self._watching is not None and self._watching.done():
+            # It only ends by a bug; nobody would hear of changes any more.
+            self._watching.result()
         if not await self._client.drivers():
             raise Unavailable("Ironic answers, but no conductor has a driver ready yet; it is starting up")
 

@@ -43,13 +43,12 @@ def refuses_credentials(text: str) -> bool:
 def explain(text: str, node: Node) -> str:
     """What Ironic said, as a sentence with Ironic's own words at its end."""
     said = shorten(text)
-    sentence = _sentence(text, node)
-    if not sentence:
-        return said
-    return f"{sentence}. Ironic says: {said}" if said else sentence
+    sentence = known_cause(text, node)
+    return f"{sentence}. Ironic says: {said}" if sentence else said
 
 
-def _sentence(text: str, node: Node) -> str:
+def known_cause(text: str, node: Node) -> str:
+    """The sentence for a reason that is common enough to have one; "" for others."""
     bmc = f"the BMC at {node.bmc_address}" if isinstance(node, FullNode) else "the BMC"
     about_the_agent = _AGENT.search(text)
     if (found := _IMAGE_MISSING.search(text)) is not None:
@@ -70,8 +69,8 @@ def _sentence(text: str, node: Node) -> str:
 
 
 def shorten(text: str) -> str:
-    """Redacted, on one line, at most so long."""
-    clean = _UUID.sub("the node", _SPACES.sub(" ", redact(text)).strip())
+    """Redacted, on one line, at most so long, without a full stop."""
+    clean = _UUID.sub("the node", _SPACES.sub(" ", redact(text)).strip()).rstrip(". ")
     return clean if len(clean) <= LONGEST else f"{clean[: LONGEST - 1].rstrip()}…"
 
 

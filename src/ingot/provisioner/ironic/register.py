@@ -35,7 +35,7 @@ def decide_register(node: Node, now: datetime, *, again: bool, unproven: bool) -
     match node.provision_state:
         case states.ENROLL:
             if node.last_error and not (again or unproven):
-                return Fail("Ironic cannot take the host under management")
+                return Fail("Ironic cannot take the host under management", cause_says_it_all=True)
             return Step.MANAGE
         case states.VERIFYING:
             return busy(node, now) or Done()
@@ -78,6 +78,13 @@ class Registrar:
             # The node, found a moment ago, is gone: begin again.
             self._nodes.look_again(host, LOCK_PATIENCE)
             return Busy(f"the node vanished from Ironic while it was registered: {shorten(missing.text)}")
+
+    def forget(self, host: HostRef) -> None:
+        """The host was deleted."""
+        self._in_line.pop(host.backend_id, None)
+        self._handed_on.pop(host.backend_id, None)
+        self._owed.pop(host.key, None)
+        self._trials.forget(host.backend_id)
 
     def _already_in_line(self, host: HostRef, wanted: Record) -> Node | None:
         known = self._nodes.known(host)

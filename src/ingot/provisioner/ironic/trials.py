@@ -73,6 +73,10 @@ class Trials:
         task.add_done_callback(lambda done: None if done.cancelled() else self._changes.announce(key))
         self._trials[uuid] = _Trial(fingerprint, task)
 
+    def forget(self, uuid: str) -> None:
+        if (trial := self._trials.pop(uuid, None)) is not None:
+            trial.task.cancel()
+
     async def close(self) -> None:
         tasks = [trial.task for trial in self._trials.values()]
         for task in tasks:

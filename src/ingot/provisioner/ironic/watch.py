@@ -11,12 +11,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, Protocol
 
 from ingot.provisioner.ironic.cache import NodeCache
 from ingot.provisioner.ironic.changes import Changes
-from ingot.provisioner.ironic.client import IronicClient
 from ingot.provisioner.ironic.deadlines import overdue
 from ingot.provisioner.ironic.model import Node
 from ingot.provisioner.ironic.push import PushLedger, PushMessage
@@ -36,10 +36,23 @@ def in_flight(node: Node) -> bool:
     return is_busy(node.provision_state) or node.target_power_state is not None
 
 
+class Lister(Protocol):
+    """The part of the client that the watch needs."""
+
+    def pages_of_nodes(self) -> AsyncIterator[list[Node]]: ...
+
+
 class Watch:
     """The loop, and the door for push messages."""
 
-    def __init__(self, client: IronicClient, cache: NodeCache, changes: Changes) -> None:
+    def __init__(
+        self,
+        client: Lister,
+        cache: NodeCache,
+        changes: Changes,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._now = now
         self._client = client
         self._cache = cache
         self._changes = changes
@@ -119,7 +132,7 @@ class Watch:
             self._changes.announce_node(node.name)
 
     def _newly_overdue(self) -> list[Node]:
-        now = datetime.now(UTC)
+        now = self._now()
         late = {(node.uuid, node.provision_state): node for node in self._cache if overdue(node, now)}
         new = [node for mark, node in late.items() if mark not in self._told_overdue]
         self._told_overdue = set(late)
@@ -133,13 +146,14 @@ class Watch:
         """Until the next list is due: a missed event, the safety net, or the short step of a world without push."""
         until = _clock() + _jitter(SAFETY_NET)
         while (left := until - _clock()) > 0:
-            busy = not self.push_is_heard and self._something_in_flight()
+            heard = self.push_is_heard
+            busy = not heard and self._something_in_flight()
             try:
                 async with asyncio.timeout(min(left, WITHOUT_PUSH)):
                     await self._list_wanted.wait()
                 return
             except TimeoutError:
-                if busy:
+                if busy or (heard and not self.push_is_heard):
                     return
 
 

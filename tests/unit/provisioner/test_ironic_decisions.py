@@ -1,0 +1,239 @@
+"""What each verb decides for each state of a node: tables."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from ingot.provisioner import Power
+from ingot.provisioner.ironic import states
+from ingot.provisioner.ironic.adopt import decide_adopt
+from ingot.provisioner.ironic.decisions import Done, Fail, Step, Unregistered, Wait
+from ingot.provisioner.ironic.delete import decide_delete
+from ingot.provisioner.ironic.deprovision import decide_deprovision
+from ingot.provisioner.ironic.inspect import decide_inspect
+from ingot.provisioner.ironic.model import FullNode
+from ingot.provisioner.ironic.nodes import sight
+from ingot.provisioner.ironic.power import decide_power
+from ingot.provisioner.ironic.provision import decide_provision
+from ingot.provisioner.ironic.register import decide_register
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+ALL_STATES = sorted(
+    value for name, value in vars(states).items() if name.isupper() and isinstance(value, str)
+)
+ALL_STATES = [state for state in ALL_STATES if not state.startswith("power ") and state != states.CLEAN_FAULT]
+BUSY = [state for state in ALL_STATES if states.is_busy(state)]
+
+
+def node(state: str, **fields) -> FullNode:
+    return FullNode(uuid="u", provision_state=state, provision_updated_at=NOW, **fields)
+
+
+def stuck(state: str) -> FullNode:
+    return FullNode(uuid="u", provision_state=state, provision_updated_at=NOW - timedelta(days=1))
+
+
+def kind(decision) -> object:
+    return decision if isinstance(decision, Step) else type(decision)
+
+
+VERBS = {
+    "inspect": lambda n, again: decide_inspect(n, NOW, anew=True, again=again),
+    "provision": lambda n, again: decide_provision(n, NOW, ours=False, image_url="http://x", again=again),
+    "deprovision": lambda n, again: decide_deprovision(n, NOW, again=again),
+    "adopt": lambda n, again: decide_adopt(n, NOW, again=again),
+}
+
+# verb, state, decision at first, decision once the failure was told
+TABLE = [
+    ("inspect", "manageable", Step.INSPECT, Step.INSPECT),
+    ("inspect", "available", Step.MANAGE, Step.MANAGE),
+    ("inspect", "inspect failed", Fail, Step.INSPECT),
+    ("inspect", "clean failed", Fail, Step.MANAGE),
+    ("inspect", "adopt failed", Step.MANAGE, Step.MANAGE),
+    ("inspect", "active", Fail, Fail),
+    ("inspect", "deploy failed", Fail, Fail),
+    ("inspect", "error", Fail, Fail),
+    ("provision", "manageable", Step.PROVIDE, Step.PROVIDE),
+    ("provision", "available", Step.DEPLOY, Step.DEPLOY),
+    ("provision", "deploy failed", Fail, Fail),
+    ("provision", "clean failed", Fail, Step.MANAGE),
+    ("provision", "inspect failed", Step.MANAGE, Step.MANAGE),
+    ("provision", "active", Fail, Fail),
+    ("provision", "error", Fail, Fail),
+    ("provision", "rescue", Fail, Fail),
+    ("deprovision", "available", Done, Done),
+    ("deprovision", "manageable", Step.PROVIDE, Step.PROVIDE),
+    ("deprovision", "active", Step.UNDEPLOY, Step.UNDEPLOY),
+    ("deprovision", "deploy failed", Step.UNDEPLOY, Step.UNDEPLOY),
+    ("deprovision", "wait call-back", Step.UNDEPLOY, Step.UNDEPLOY),
+    ("deprovision", "rescue", Step.UNDEPLOY, Step.UNDEPLOY),
+    ("deprovision", "error", Fail, Step.UNDEPLOY),
+    ("deprovision", "clean failed", Fail, Step.MANAGE),
+    ("adopt", "manageable", Step.ADOPT, Step.ADOPT),
+    ("adopt", "active", Done, Done),
+    ("adopt", "adopt failed", Fail, Step.ADOPT),
+    ("adopt", "available", Fail, Step.MANAGE),
+    ("adopt", "inspect failed", Step.MANAGE, Step.MANAGE),
+    ("adopt", "deploy failed", Fail, Fail),
+]
+
+
+@pytest.mark.parametrize(("verb", "state", "first", "then"), TABLE)
+def test_the_table_of_verbs_and_states(verb, state, first, then):
+    assert kind(VERBS[verb](node(state), False)) == first
+    assert kind(VERBS[verb](node(state), True)) == then
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("state", [*ALL_STATES, "a state of a later Ironic"])
+def test_every_verb_has_an_answer_to_every_state(verb, state, again):
+    decision = VERBS[verb](node(state), again)
+    assert isinstance(decision, Step | Wait | Done | Fail | Unregistered)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("state", BUSY)
+def test_what_ironic_is_doing_is_waited_for_with_a_sentence(verb, state):
+    decision = VERBS[verb](node(state), True)
+    interruptible = {"wait call-back", "rescue wait", "service wait"}
+    if verb == "deprovision" and state in interruptible:
+        assert decision is Step.UNDEPLOY
+    else:
+        assert isinstance(decision, Wait)
+        assert decision.why
+
+
+@pytest.mark.parametrize("verb", ["provision", "adopt"])
+@pytest.mark.parametrize("state", ["inspecting", "cleaning", "deploying", "deleting", "adopting"])
+def test_what_hangs_is_a_failure_with_a_sentence(verb, state):
+    decision = VERBS[verb](stuck(state), True)
+    assert isinstance(decision, Fail)
+    assert "no progress since" in decision.headline
+
+
+def test_an_inspection_that_waits_too_long_is_aborted():
+    assert VERBS["inspect"](stuck("inspect wait"), False) is Step.ABORT
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_host_that_is_only_enrolled_has_to_be_registered(verb):
+    assert isinstance(VERBS[verb](node("enroll"), True), Unregistered)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_maintenance_that_somebody_set_is_lifted_and_a_power_fault_is_waited_for(verb):
+    assert VERBS[verb](node("manageable", maintenance=True), False) is Step.CLEAR_MAINTENANCE
+    fault = node("manageable", maintenance=True, fault="power failure")
+    assert isinstance(VERBS[verb](fault, True), Wait)
+
+
+def test_the_step_that_runs_is_named():
+    cleaning = node("clean wait", clean_step={"step": "erase_devices_metadata", "interface": "deploy"})
+    assert VERBS["provision"](cleaning, False) == Wait(
+        "cleaning the disks: waiting for the ramdisk (step erase_devices_metadata)"
+    )
+    assert "(step write_image)" in VERBS["provision"](node("deploying", deploy_step="write_image"), False).why
+
+
+def test_our_own_deployment_is_done_even_in_maintenance():
+    running = node("active", maintenance=True)
+    assert decide_provision(running, NOW, ours=True, image_url="x", again=False) == Done()
+
+
+@pytest.mark.parametrize(
+    ("state", "error", "again", "unproven", "expected"),
+    [
+        ("enroll", None, False, False, Step.MANAGE),
+        ("enroll", "no", False, False, Fail),
+        ("enroll", "no", True, False, Step.MANAGE),
+        ("enroll", "no", False, True, Step.MANAGE),
+        ("verifying", None, False, False, Wait),
+        ("manageable", "old", False, False, Done),
+        ("active", None, False, True, Done),
+        ("deploying", None, False, False, Done),
+        ("deploying", None, False, True, Wait),
+        ("inspect wait", None, False, True, Done),
+    ],
+)
+def test_registering(state, error, again, unproven, expected):
+    decision = decide_register(node(state, last_error=error), NOW, again=again, unproven=unproven)
+    assert kind(decision) == expected
+
+
+@pytest.mark.parametrize("state", ALL_STATES)
+def test_nothing_but_manage_is_ever_asked_by_registering(state):
+    decision = decide_register(node(state), NOW, again=True, unproven=True)
+    assert decision is Step.MANAGE or not isinstance(decision, Step)
+    assert decision is not Step.MANAGE or state == "enroll"
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        ("enroll", Step.DELETE),
+        ("active", Step.DELETE),
+        ("deploy failed", Step.DELETE),
+        ("inspect wait", Step.ABORT),
+        ("clean wait", Step.ABORT),
+        ("deploying", Wait),
+        ("verifying", Wait),
+        ("deleting", Wait),
+    ],
+)
+def test_deleting(state, expected):
+    assert kind(decide_delete(node(state), NOW)) == expected
+
+
+@pytest.mark.parametrize("state", ["deploying", "deleting", "inspecting"])
+def test_what_hangs_does_not_keep_a_host_from_being_deleted(state):
+    assert decide_delete(stuck(state), NOW) is Step.DELETE
+
+
+@pytest.mark.parametrize(
+    ("fields", "wanted", "asked", "again", "expected"),
+    [
+        ({"power_state": "power on"}, Power.ON, False, False, Done),
+        ({"power_state": "power off"}, Power.ON, False, False, Step.SWITCH),
+        ({"power_state": "power off"}, Power.ON, True, False, Fail),
+        ({"power_state": "power off"}, Power.ON, True, True, Step.SWITCH),
+        ({"power_state": "power off", "target_power_state": "power on"}, Power.ON, True, True, Wait),
+        ({"power_state": None}, Power.OFF, False, False, Step.SWITCH),
+        ({"power_state": "power on", "disable_power_off": True}, Power.OFF, True, False, Done),
+        (
+            {"power_state": "power on", "disable_power_off": True, "last_error": "no"},
+            Power.OFF,
+            True,
+            False,
+            Fail,
+        ),
+    ],
+)
+def test_power(fields, wanted, asked, again, expected):
+    assert kind(decide_power(node("active", **fields), wanted, asked_before=asked, again=again)) == expected
+
+
+def test_what_an_undeploy_would_destroy_is_seen_as_an_instance():
+    kept = {state for state in ALL_STATES if sight(node(state)).holds_instance}
+    assert kept >= {
+        "active",
+        "deploying",
+        "wait call-back",
+        "deploy failed",
+        "error",
+        "adopting",
+        "rescue",
+        "servicing",
+    }
+    assert not kept & {
+        "enroll",
+        "verifying",
+        "manageable",
+        "available",
+        "inspecting",
+        "cleaning",
+        "clean failed",
+    }

@@ -1,0 +1,267 @@
+"""Pure translations: reasons into sentences, inventories into hardware, hosts into records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingot.api.baremetalhost import Image
+from ingot.api.meta import Key
+from ingot.provisioner.ironic.changes import host_key, node_name
+from ingot.provisioner.ironic.instance import image_info
+from ingot.provisioner.ironic.inventory import InspectionData, hardware_details
+from ingot.provisioner.ironic.model import FullNode, HistoryEntry, Node
+from ingot.provisioner.ironic.reasons import LONGEST, explain, newest_error, refuses_credentials, shorten
+from ingot.provisioner.ironic.record import differences, record_for
+from ingot.provisioner.ironic.settings import Ramdisk
+
+NODE = FullNode(uuid="u", driver_info={"redfish_address": "https://10.0.0.7"})
+
+# What Ironic 39 says, and what a person should read first.
+SAID = [
+    (
+        "Failed to get power state for node 1be26c0b-03f2-4d2e-ae87-c02d7f33c123. Error: Redfish exception occurred. Error: "
+        "HTTP GET https://10.0.0.7/redfish/v1/Systems/1 returned code 401. Base.1.0.GeneralError: no",
+        "the BMC at https://10.0.0.7 refused the user name or password (HTTP 401)",
+    ),
+    (
+        "Redfish connection failed for node U: Unable to connect to https://10.0.0.7. Error: Connection refused",
+        "the BMC at https://10.0.0.7 does not answer",
+    ),
+    (
+        "Failed to prepare to deploy: Validation of image href https://x failed, reason: Got HTTP code 404 instead of 200 in "
+        "response to HEAD request.",
+        "the image cannot be fetched: its URL answers HTTP 404",
+    ),
+    (
+        "Deploy step deploy.write_image failed on node U. Image failed to verify against checksum. location: /x",
+        "the image does not match its checksum",
+    ),
+    (
+        "Node failed to start the first cleaning step: Connection to agent failed: HTTPSConnectionPool Max retries exceeded",
+        "Ironic lost the connection to the ramdisk on the host",
+    ),
+    ("Timeout reached while cleaning the node", "the ramdisk on the host did not report in time"),
+    (
+        "Redfish connection failed for node U: SSLError CERTIFICATE_VERIFY_FAILED",
+        "the certificate of the BMC at https://10.0.0.7 is not trusted",
+    ),
+]
+
+
+@pytest.mark.parametrize(("said", "sentence"), SAID)
+def test_common_reasons_become_sentences_with_ironics_words_behind(said, sentence):
+    text = explain(said, NODE)
+    assert text.startswith(sentence)
+    assert "Ironic says: " in text
+    assert not text.endswith(".")
+
+
+def test_only_a_refusal_by_the_bmc_counts_as_wrong_credentials():
+    assert [refuses_credentials(said) for said, _ in SAID] == [True] + [False] * 6
+
+
+def test_what_has_no_sentence_of_its_own_is_ironics_text():
+    assert explain("Something  rare\nhappened.", NODE) == "Something rare happened"
+
+
+def test_a_token_is_never_told_and_long_texts_are_cut():
+    text = shorten(
+        "POST https://10.0.0.7:9999/v1/commands/?wait=true&agent_token=s3cr3tT0ken failed " + "x" * 2000
+    )
+    assert "s3cr3t" not in text
+    assert len(text) <= LONGEST
+
+
+def test_the_newest_error_of_a_history_is_the_reason():
+    entries = [
+        HistoryEntry(severity="INFO", event="power on"),
+        HistoryEntry(severity="ERROR", event="newest"),
+        HistoryEntry(severity="ERROR", event="older"),
+    ]
+    assert newest_error(entries) == "newest"
+    assert newest_error([]) == ""
+
+
+# Inventory
+
+FOUND = {
+    "inventory": {
+        "interfaces": [
+            {
+                "name": "eno1",
+                "mac_address": "52:54:00:00:00:01",
+                "ipv4_address": "10.0.0.9",
+                "ipv6_address": "fd00::9",
+                "vendor": "0x8086",
+                "product": "0x1572",
+                "speed_mbps": 25000,
+                "pci_address": "0000:02:00.0",
+                "lldp": None,
+                "has_carrier": True,
+            },
+            {"name": "eno2", "mac_address": "52:54:00:00:00:02", "speed_mbps": None},
+        ],
+        "cpu": {
+            "model_name": "A",
+            "frequency": "2599.998",
+            "count": 8,
+            "architecture": "x86_64",
+            "flags": ["vmx", "aes"],
+        },
+        "disks": [
+            {
+                "name": "/dev/sda",
+                "size": 10,
+                "rotational": True,
+                "by_path": "/dev/disk/by-path/pci-0",
+                "serial": "S",
+            },
+            {"name": "/dev/nvme0n1", "size": 20, "rotational": False},
+            {"name": "/dev/vda", "size": 30, "rotational": False},
+        ],
+        "memory": {"physical_mb": 8192, "total": 1},
+        "system_vendor": {
+            "manufacturer": "M",
+            "product_name": "P",
+            "serial_number": "N",
+            "firmware": {"vendor": "V", "version": "1", "build_date": "d"},
+        },
+        "hostname": "h",
+        "bmc_address": "10.0.0.7",
+    },
+    "plugin_data": {
+        "all_interfaces": {"eno1": {"pxe_enabled": True, "name": "eno1"}},
+        "parsed_lldp": {
+            "eno1": {
+                "switch_chassis_id": "aa",
+                "switch_port_id": "p1",
+                "switch_system_name": "sw",
+                "switch_port_untagged_vlan_id": 7,
+                "switch_port_vlans": [{"id": 7, "name": "blue"}],
+            }
+        },
+    },
+}
+
+
+def test_an_inventory_becomes_hardware_in_the_words_of_the_api():
+    details = hardware_details(msgspec.convert(FOUND, InspectionData))
+    assert [(nic.name, nic.ip) for nic in details.nics] == [
+        ("eno1", "10.0.0.9"),
+        ("eno1", "fd00::9"),
+        ("eno2", ""),
+    ]
+    first = details.nics[0]
+    assert (first.model, first.speed_gbps, first.pxe, first.vlan_id) == ("0x8086 0x1572", 25, True, 7)
+    assert first.lldp is not None
+    assert first.lldp.switch_system_name == "sw"
+    assert (details.cpu.clock_megahertz, details.cpu.flags) == (2600.0, ["aes", "vmx"])
+    assert [(disk.name, disk.type) for disk in details.storage] == [
+        ("/dev/disk/by-path/pci-0", "HDD"),
+        ("/dev/nvme0n1", "NVME"),
+        ("/dev/vda", "SSD"),
+    ]
+    assert details.storage[0].alternate_names == ["/dev/sda", "/dev/disk/by-path/pci-0"]
+    assert details.firmware.bios.version == "1"
+    assert details.ram_mebibytes == 8192
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        {},
+        {"inventory": {}},
+        {
+            "inventory": {
+                "cpu": None,
+                "disks": None,
+                "interfaces": None,
+                "memory": None,
+                "system_vendor": None,
+            }
+        },
+        {"inventory": {"cpu": {"frequency": "fast"}}, "plugin_data": None},
+    ],
+)
+def test_hardware_that_tells_little_is_no_error(found):
+    assert hardware_details(msgspec.convert(found, InspectionData)).cpu.clock_megahertz == 0
+
+
+# Names and records
+
+
+LABELS = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?", fullmatch=True)
+NAMES = st.from_regex(r"[a-z0-9][a-z0-9.-]{0,30}", fullmatch=True)
+
+
+@given(LABELS, NAMES)
+def test_a_node_name_leads_back_to_its_host(namespace, name):
+    assert host_key(node_name(Key(namespace, name))) == Key(namespace, name)
+
+
+@pytest.mark.parametrize("name", [None, "", "stranger", "~x", "x~"])
+def test_a_node_that_is_not_ours_means_no_host(name):
+    assert host_key(name) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("sha512", {"image_os_hash_algo": "sha512", "image_os_hash_value": "c"}),
+        ("auto", {"image_checksum": "c"}),
+        (None, {"image_checksum": "c"}),
+    ],
+)
+def test_a_checksum_is_told_with_its_kind_if_it_has_one(kind, expected):
+    info = image_info(Image(url="http://x", checksum="c", checksum_type=kind, format="qcow2"))
+    assert info == {"image_source": "http://x", "image_disk_format": "qcow2"} | expected
+
+
+def test_a_record_that_is_as_wanted_needs_no_patch(host, access):
+    wanted = record_for(host, replace(access, architecture="x86_64"), Ramdisk(iso="http://iso"))
+    made = wanted.to_create()
+    node = msgspec.convert({"uuid": "u", "provision_state": "manageable"} | made, FullNode)
+    assert differences(node, wanted, new_password=False) == []
+
+
+def test_a_patch_keeps_what_others_set_and_removes_what_we_no_longer_want(host, access):
+    wanted = record_for(
+        host, replace(access, boot_mode="legacy"), Ramdisk(kernel="http://k", initramfs="http://i")
+    )
+    node = msgspec.convert(
+        {
+            "uuid": "u",
+            "name": wanted.name,
+            "provision_state": "manageable",
+            "automated_clean": True,
+            "inspect_interface": "agent",
+            "driver_info": {**wanted.driver_info, "deploy_iso": "http://old", "theirs": 1},
+            "properties": {"capabilities": "cpu_vt:true,boot_mode:uefi"},
+        },
+        FullNode,
+    )
+    patch = [(one.op, one.path, one.value) for one in differences(node, wanted, new_password=False)]
+    assert patch == [
+        ("remove", "/driver_info/deploy_iso", msgspec.UNSET),
+        ("add", "/properties/capabilities", "cpu_vt:true,boot_mode:bios"),
+    ]
+
+
+def test_fingerprints_tell_passwords_apart_and_show_nothing(host, access):
+    one = record_for(host, access, Ramdisk())
+    other = replace(one, driver_info={**one.driver_info, "redfish_password": "other"})
+    assert one.fingerprint() != other.fingerprint()
+    assert one.credentials_fingerprint() != other.credentials_fingerprint()
+    assert replace(one, architecture="x").credentials_fingerprint() == one.credentials_fingerprint()
+
+
+def test_a_node_keeps_only_the_small_part_in_the_cache():
+    full = FullNode(uuid="u", name="a~b", driver_info={"secret": "x"}, provision_state="active")
+    kept = full.remembered()
+    assert type(kept) is Node
+    assert kept.name == "a~b"

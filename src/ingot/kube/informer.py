@@ -100,6 +100,11 @@ class Informer(Generic[T]):
     def name(self) -> str:
         return f"{self._kind.kind}s" + (f" in {self._namespace}" if self._namespace else "")
 
+    @property
+    def version(self) -> str:
+        """Every change up to this version is in the cache; "" before the first list has ended."""
+        return self._cache.version
+
     def get(self, key: Key) -> T | None:
         return self._cache.get(key)
 

@@ -54,7 +54,8 @@ News = Put[T] | Removed | Bookmark
 class Lines:
     """Cuts lines out of chunks. Time is linear in the bytes, however long a line is."""
 
-    def __init__(self) -> None:
+    def __init__(self, longest: int = LONGEST_LINE) -> None:
+        self._longest = longest
         self._pieces: list[bytes] = []
         self._size = 0
 
@@ -67,9 +68,9 @@ class Lines:
             self._pieces, self._size = [], 0
         self._pieces.append(rest)
         self._size += len(rest)
-        if self._size > LONGEST_LINE:
+        if self._size > self._longest:
             raise Unreadable(
-                f"a line of the watch is longer than {LONGEST_LINE} bytes; this is not a Kubernetes API"
+                f"a line of the watch is longer than {self._longest} bytes; this is not a Kubernetes API"
             )
         return [line for line in whole if line]
 

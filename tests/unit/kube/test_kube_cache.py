@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -15,6 +17,10 @@ NAMES = st.sampled_from(["a", "b", "c", "d"])
 
 def thing(name: str, version: int, uid: str = "u") -> Object:
     return Object(metadata=ObjectMeta(name=name, resource_version=str(version), uid=uid))
+
+
+def version_of(item: Object) -> int:
+    return int(item.metadata.resource_version)
 
 
 class CacheFollowsTheApi(RuleBasedStateMachine):
@@ -43,7 +49,10 @@ class CacheFollowsTheApi(RuleBasedStateMachine):
             if change is None:
                 continue
             assert self.told.get(change.key) == change.old
+            if change.old and change.new:
+                assert version_of(change.old) < version_of(change.new), "an entry went back in time"
             if change.new is None:
+                assert self.objects.get(change.key.name) is not change.old, "what is there was told as gone"
                 del self.told[change.key]
             else:
                 self.told[change.key] = change.new
@@ -158,9 +167,16 @@ def test_a_list_after_a_restore_from_backup_replaces_newer_entries():
     assert cache.get(Key("", "a")) == thing("a", 5)
 
 
-def test_an_object_with_a_grace_period_is_still_there():
-    from datetime import UTC, datetime
+def test_a_page_from_before_our_own_write_does_not_undo_it():
+    cache = filled(thing("a", 5))
+    cache.begin_list()
+    cache.observe(thing("a", 12))
+    assert cache.listed(thing("a", 5)) is None
+    assert cache.end_list("11") == []
+    assert cache.get(Key("", "a")) == thing("a", 12)
 
+
+def test_an_object_with_a_grace_period_is_still_there():
     cache = filled(thing("a", 5))
     leaving = Object(
         metadata=ObjectMeta(

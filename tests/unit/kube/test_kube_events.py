@@ -133,7 +133,7 @@ async def test_the_queue_is_bounded_and_recording_never_waits(
 ):
     hold = asyncio.Event()
     api.before_answer = hold.wait
-    recorder = EventRecorder(client)
+    recorder = EventRecorder(client, drain=120)
     for number in range(1200):
         say(recorder, f"event {number}")
     assert caplog.text.count("1000 others wait to be written") == 1

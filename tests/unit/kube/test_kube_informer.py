@@ -193,11 +193,12 @@ async def test_a_database_that_began_anew_is_believed(
 async def test_a_bookmark_spares_the_new_list(
     api: ScriptedApi, informer: Informer[Widget], eventually: Eventually
 ):
+    await eventually(lambda: bool(api.streams))
     api.version += 50
     api.bookmark_now = True
     for stream in api.streams:
         stream.wake.set()
-    await asyncio.sleep(0.1)
+    await eventually(lambda: informer.version == str(api.version))
     api.cut()
     api.forget()
     await eventually(lambda: len(api.requests(watch=True)) >= 2)
@@ -212,6 +213,7 @@ async def test_lines_of_a_megabyte_arrive_whole(
     for number in range(5):
         api.put("one", number + 10, status={"inventory": "x" * (300_000 * (number + 1))})
     await eventually(lambda: sizes(informer)["one"] == 14)
+    assert len(api.requests("GET", watch=False)) == 1
 
 
 async def test_a_connection_that_died_without_a_word_is_replaced(

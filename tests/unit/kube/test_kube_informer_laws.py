@@ -1,4 +1,4 @@
-"""The law of the informer: whatever happens to the stream, in the end the cache equals the API, and so does the sum of its changes."""
+"""The law of the informer: whatever happens to the stream, in the end cache and API are equal, and so is the sum of changes."""
 
 from __future__ import annotations
 

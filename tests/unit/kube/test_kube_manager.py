@@ -96,7 +96,9 @@ async def test_a_host_that_does_not_change_is_written_once(
     assert len(api.requests("PATCH")) == 20
 
 
-async def test_controllers_wait_until_every_cache_is_filled(api: ScriptedApi, client: Client):
+async def test_controllers_wait_until_every_cache_is_filled(
+    api: ScriptedApi, client: Client, eventually: Eventually
+):
     api.put("one", 1)
     informer = Informer(client, WIDGET)
     seen: list[bool] = []
@@ -116,7 +118,7 @@ async def test_controllers_wait_until_every_cache_is_filled(api: ScriptedApi, cl
     running = asyncio.create_task(manager.run())
     async with asyncio.timeout(30):
         await manager.started()
-    await asyncio.sleep(0.05)
+    await eventually(lambda: bool(seen and other))
     running.cancel()
     await asyncio.wait([running])
     assert seen == [True]

@@ -190,6 +190,17 @@ async def test_a_failed_deployment_is_told_and_not_repeated_here(backend, ironic
     assert ironic.asked("PUT") == 1
 
 
+async def test_a_password_in_the_url_of_an_image_is_not_told(backend, ironic, known, guard):
+    ironic.change(NODE, provision_state="available")
+    order = replace(
+        ORDER,
+        image=Image(url="https://u:hush@127.0.0.1/x", checksum="ab", checksum_type="sha256", format="raw"),
+    )
+    assert "hush" not in (await provision(backend, known, guard, order)).why
+    ironic.fail(NODE, "no")
+    assert "hush" not in (await provision(backend, known, guard, order)).message
+
+
 async def test_an_image_that_is_not_there_is_told_as_such(backend, ironic, known, guard):
     ironic.change(NODE, provision_state="available")
     await provision(backend, known, guard)

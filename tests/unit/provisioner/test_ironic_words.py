@@ -77,6 +77,11 @@ def test_a_token_is_never_told_and_long_texts_are_cut():
     assert len(text) <= LONGEST
 
 
+def test_what_sushy_repeats_as_a_list_is_left_out():
+    said = "returned code 401. Base: wrong password Extended information: [{'MessageId': 'Base'}]"
+    assert shorten(said) == "returned code 401. Base: wrong password"
+
+
 def test_the_newest_error_of_a_history_is_the_reason():
     entries = [
         HistoryEntry(severity="INFO", event="power on"),

@@ -15,6 +15,7 @@ import yaml
 from ingot.api.baremetalhost import BootMode, Image, RootDeviceHints
 from ingot.provisioner.ironic.model import FullNode, Json, PatchOperation, add, remove
 from ingot.provisioner.protocol import ConfigDrive, Deployment, HostRef
+from ingot.trust import redact
 
 IMAGE_KEYS: Final = (
     "image_source",
@@ -52,7 +53,7 @@ def check_image(image: Image) -> None:
         raise UnusableOrder(f"images in the format {image.format} are not supported")
     if not image.checksum:
         raise UnusableOrder(
-            f"the image {image.url} has no checksum; set image.checksum, and image.checksumType to sha256"
+            f"the image {redact(image.url)} has no checksum; set image.checksum, and image.checksumType to sha256"
         )
 
 

@@ -34,6 +34,7 @@ from ingot.provisioner.protocol import (
     Permit,
     Ready,
 )
+from ingot.trust import redact
 
 
 def decide_provision(node: FullNode, now: datetime, *, ours: bool, image_url: str, again: bool) -> Decision:
@@ -48,7 +49,7 @@ def decide_provision(node: FullNode, now: datetime, *, ours: bool, image_url: st
         case states.AVAILABLE:
             return Step.DEPLOY
         case states.DEPLOY_FAILED:
-            return Fail(f"the image {image_url} cannot be deployed")
+            return Fail(f"the image {redact(image_url)} cannot be deployed")
         case states.CLEAN_FAILED:
             return after_failed_cleaning(node, again=again)
         case states.INSPECT_FAILED | states.ADOPT_FAILED:
@@ -99,11 +100,13 @@ async def _deploy(
         node, host, wanted.image, hints=wanted.root_device, boot_mode=wanted.boot_mode
     )
     node = await nodes.patch(node, patch)
+    # A URL can hold a password.
+    url = redact(wanted.image.url)
     checks = await nodes.client.validate(node.uuid)
     for part in ("boot", "deploy"):
         if (check := checks.get(part)) is not None and check.result is False:
             return Failed(
-                f"Ironic cannot deploy the image {wanted.image.url}: {shorten(check.reason or 'no reason given')}"
+                f"Ironic cannot deploy the image {url}: {shorten(check.reason or 'no reason given')}"
             )
     await nodes.ask_state(node, "active", configdrive=drive)
-    return Busy(f"deploying the image {wanted.image.url}")
+    return Busy(f"deploying the image {url}")

@@ -14,7 +14,9 @@ from typing import Final
 from ingot.provisioner.ironic.model import FullNode, HistoryEntry, Node
 from ingot.trust import redact
 
-LONGEST: Final = 400
+LONGEST: Final = 600
+# sushy repeats the whole error of the BMC as a Python list behind these words.
+_REPEATED: Final = re.compile(r"\s*Extended information: .*", re.DOTALL)
 _SPACES: Final = re.compile(r"\s+")
 _UUID: Final = re.compile(r"\bnode [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
@@ -70,7 +72,7 @@ def known_cause(text: str, node: Node) -> str:
 
 def shorten(text: str) -> str:
     """Redacted, on one line, at most so long, without a full stop."""
-    clean = _UUID.sub("the node", _SPACES.sub(" ", redact(text)).strip()).rstrip(". ")
+    clean = _UUID.sub("the node", _SPACES.sub(" ", _REPEATED.sub("", redact(text))).strip()).rstrip(". ")
     return clean if len(clean) <= LONGEST else f"{clean[: LONGEST - 1].rstrip()}…"
 
 

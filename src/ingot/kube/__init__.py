@@ -24,6 +24,7 @@ from ingot.kube.errors import (
     Unauthorized,
     Unavailable,
     Unreadable,
+    Untrusted,
 )
 from ingot.kube.events import EventRecorder, reference_to
 from ingot.kube.informer import Informer
@@ -58,6 +59,7 @@ __all__ = [
     "Unauthorized",
     "Unavailable",
     "Unreadable",
+    "Untrusted",
     "metadata_of",
     "reference_to",
 ]

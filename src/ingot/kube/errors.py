@@ -13,6 +13,7 @@
         ├── Invalid            422: the object breaks a rule; the message names the field
         ├── TooManyRequests    429: later, please
         └── Unavailable        5xx, or nobody answered: weather, try again
+            └── Untrusted      who answered is not who the kubeconfig means; told nothing, a person must look
 
 An `ApiError` carries the server's own words in `message`; its text adds what was being done.
 """
@@ -95,6 +96,10 @@ class Unavailable(ApiError):
     def __init__(self, code: int, reason: str, message: str, *, doing: str = "", sent: bool = True) -> None:
         super().__init__(code, reason, message, doing=doing)
         self.sent = sent
+
+
+class Untrusted(Unavailable):
+    """The certificate of the server is not one to trust. It may be in the middle of a change, so it stays weather to callers."""
 
 
 class Status(msgspec.Struct, rename="camel"):

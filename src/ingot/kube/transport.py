@@ -21,7 +21,15 @@ import aiohttp
 import yarl
 
 from ingot.kube.config import Access
-from ingot.kube.errors import ApiError, TooManyRequests, Unauthorized, Unavailable, error_from, read_status
+from ingot.kube.errors import (
+    ApiError,
+    TooManyRequests,
+    Unauthorized,
+    Unavailable,
+    Untrusted,
+    error_from,
+    read_status,
+)
 from ingot.kube.metrics import API_REQUESTS
 
 log = logging.getLogger(__name__)
@@ -147,7 +155,8 @@ class Transport:
     def _unavailable(self, error: Exception, call: Call) -> Unavailable:
         API_REQUESTS.labels(call.method, call.kind, "none").inc()
         connected = not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
-        return Unavailable(0, "Unavailable", self._sentence(error), doing=call.doing, sent=connected)
+        kind = Untrusted if isinstance(error, aiohttp.ClientConnectorCertificateError) else Unavailable
+        return kind(0, "Unavailable", self._sentence(error), doing=call.doing, sent=connected)
 
     def _sentence(self, error: Exception) -> str:
         server = self._access.server
@@ -170,6 +179,8 @@ def retry_delay(error: ApiError, *, method: str, attempt: int) -> float | None:
     if attempt >= ATTEMPTS:
         return None
     match error:
+        case Untrusted():
+            return None
         case TooManyRequests(retry_after=float(seconds)):
             return min(seconds, LONGEST_RETRY_AFTER) * random.uniform(1.0, 1.2)  # noqa: S311 - jitter
         case Unavailable() if method == "GET" or not error.sent:

@@ -24,6 +24,7 @@ from ingot.kube import (
     Unauthorized,
     Unavailable,
     Unreadable,
+    Untrusted,
     metadata_of,
 )
 from ingot.trust import Authority, Secret, client_context
@@ -260,7 +261,7 @@ async def test_a_server_with_a_foreign_certificate_is_not_talked_to(api: Scripte
         server=api.url, tls=client_context(other.ca_file), tokens=FixedToken(Secret("never-sent"))
     )
     async with Client(access) as stranger:
-        with pytest.raises(Unavailable, match="is not to be trusted") as caught:
+        with pytest.raises(Untrusted, match="is not to be trusted") as caught:
             await stranger.get(WIDGET, KEY)
     assert "never-sent" not in str(caught.value)
     assert api.seen == []

@@ -13,7 +13,7 @@ from aiohttp import web
 from kube_scripted_api import WIDGET, ScriptedApi
 
 from ingot.api.meta import Key
-from ingot.kube import Client, ConfigError, Unauthorized
+from ingot.kube import Client, ConfigError, Unauthorized, Untrusted
 from ingot.kube import config as kubeconfig
 from ingot.trust import Authority, Certificate
 
@@ -102,7 +102,7 @@ async def test_the_name_in_the_certificate_can_be_given(
     wrong = write(
         tmp_path / "b", cluster=cluster | {"tls-server-name": "elsewhere"}, user={"token": api.token}
     )
-    with pytest.raises(Exception, match="not to be trusted"):
+    with pytest.raises(Untrusted, match="not to be trusted"):
         await reach(wrong)
 
 

@@ -192,3 +192,16 @@ def test_advice_can_be_copied_as_it_stands(tmp_path: Path) -> None:
     assert any("patch bmh server-1" in line and '{"spec":{"image":null}}' in line for line in lines)
     other = "\n".join(advice.commands(state, [Key("rack-3", "h17")], detached=False))
     assert "describe -n rack-3 bmh h17" in other
+
+
+def test_advice_names_the_kubectl_that_setup_built_when_there_is_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = StateFolder(tmp_path / "state")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    assert "  kubectl get bmh -A -w" in advice.commands(state, [], detached=False)
+    built = tmp_path / "cache/ingot/tools/bin/kubectl"
+    built.parent.mkdir(parents=True)
+    built.touch()
+    assert f"  {built} get bmh -A -w" in advice.commands(state, [], detached=False)

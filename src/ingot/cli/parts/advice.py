@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import sys
@@ -44,10 +45,12 @@ def _about(kubectl: str, host: Key) -> list[str]:
 
 def _kubectl() -> str:
     """How to call kubectl: by its name, unless only the one that `make setup` built is there."""
+    cache = os.environ.get("XDG_CACHE_HOME")
+    built = (Path(cache) if cache else Path.home() / ".cache") / "ingot" / "tools" / "bin" / "kubectl"
     found = shutil.which("kubectl")
-    if found is None or ".cache/ingot/tools" not in Path(found).as_posix():
-        return "kubectl"
-    return shlex.quote(found)
+    if built.is_file() and (found is None or Path(found) == built):
+        return shlex.quote(str(built))
+    return "kubectl"
 
 
 def _ingot(command: str, state: StateFolder) -> str:

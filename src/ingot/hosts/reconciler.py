@@ -137,13 +137,13 @@ class HostReconciler:
                 self._retries.forget(p.key)
                 return Done()
             case Fail(kind, message):
-                self._note_error(p, kind, redact(message), counted=True)
+                self._note_error(p, kind, _sentence(message), counted=True)
                 await p.save(p.status.error_message)
                 left = self._retries.failed(p.key, failures=p.status.error_count, grounds=self._grounds(p))
                 return Again(left, message)
             case Block(kind, message):
-                news = p.status.error_message != message
-                self._note_error(p, kind, redact(message), counted=news)
+                message = _sentence(message)
+                self._note_error(p, kind, message, counted=p.status.error_message != message)
                 await p.save(p.status.error_message)
                 return Done()
             case Wait(why, look_again):
@@ -191,3 +191,9 @@ def _last_message(p: Pass) -> str:
         if condition.type == "Progressing":
             return condition.message
     return ""
+
+
+def _sentence(message: str) -> str:
+    """What a person may read, with the full stop that a back end leaves out."""
+    clean = redact(message).rstrip()
+    return clean if clean.endswith((".", "!", "?")) else f"{clean}."

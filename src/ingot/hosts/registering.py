@@ -60,15 +60,15 @@ async def ensure_registered(p: Pass) -> Outcome | None:
         profile = profile_name(p.host.spec)
     except Malformed as error:
         return Block(ErrorType.REGISTRATION, str(error))
-    changed = version != p.status.tried_credentials
-    if changed:
+    if version != p.status.tried_credentials:
         # Written before they are tried: after a crash we still know which version may be in the back end.
         p.change(tried_credentials=version)
         await p.save("trying the BMC's credentials")
     match await p.tools.backend.register(
         p.ref,
         access(p.current, credentials),
-        credentials_changed=changed,
+        # Until they are proven good they count as changed: a crash may have come before they were handed on.
+        credentials_changed=version != p.status.good_credentials,
         again=p.failed_with(ErrorType.REGISTRATION),
     ):
         case Busy(why):

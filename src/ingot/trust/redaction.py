@@ -41,7 +41,8 @@ class Secret:
 
 _URL_USER: Final = re.compile(r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s:@]+:[^/\s@]+@")
 _NAMED: Final = re.compile(
-    r"(?P<name>[\w-]*(?:token|password|passwd|secret|authorization)[\w-]*)(?P<sep>\"?'?\s*[=:]\s*\"?'?)"
+    # "secret:" in prose is the name of a Kubernetes object more often than a value follows it, so it needs a quote or a "=".
+    r"(?P<name>[\w-]*(?:token|password|passwd|authorization|secret[\w-]*(?=[\"'=]))[\w-]*)(?P<sep>\"?'?\s*[=:]\s*\"?'?)"
     r"(?P<value>(?:(?:Basic|Bearer)\s+)?[^\s\"'&,;)}\]]+)",
     re.IGNORECASE,
 )

@@ -22,6 +22,8 @@ def test_a_secret_does_not_show_in_any_text() -> None:
         ('{"password": "hunter2"}', "hunter2"),
         ("could not read https://admin:hunter2@images.example/a.raw", "hunter2"),
         ("Authorization: Bearer abc.def", "abc.def"),
+        ("{'client_secret': 'abc.def'}", "abc.def"),
+        ("client_secret_key=abc.def", "abc.def"),
         ("Authorization: Basic dXNlcjpwYXNz", "dXNlcjpwYXNz"),
     ],
 )
@@ -35,6 +37,7 @@ def test_secrets_in_words_of_others_are_taken_out(text: str, gone: str) -> None:
         "Deploy step deploy.write_image failed: checksum sha256 does not match",
         "HTTP GET https://10.0.0.1:8000/redfish/v1/Systems/1 returned code 401",
         "the BMC refused the user name or password (HTTP 401)",
+        "Secret rack/h1-secret: the value is not text",
     ],
 )
 def test_words_without_secrets_stay_as_they_are(text: str) -> None:

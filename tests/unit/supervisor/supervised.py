@@ -6,6 +6,7 @@ supervised.py RUN-FOLDER
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from pathlib import Path
@@ -28,6 +29,12 @@ def lives(number: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def end(number: int) -> None:
+    """For the end of a test: what was meant to survive the supervisor must not survive the test."""
+    if lives(number):
+        os.kill(number, signal.SIGKILL)
 
 
 async def main(run: Path) -> None:

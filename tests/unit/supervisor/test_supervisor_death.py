@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from supervised import lives
+from supervised import end, lives
 
 from ingot.embedded.supervisor import AlreadyRunning, end_remains, hold, holder, read_status
 
@@ -27,17 +27,28 @@ def until(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.02)
 
 
+children: list[int] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    yield
+    while children:
+        end(children.pop())
+
+
 @contextmanager
 def supervisor(run: Path) -> Iterator[tuple[subprocess.Popen[str], int, int, list[int]]]:
     """A supervisor in a process of its own: the process, its part, the part's child, the remains it ended at its start."""
     process = subprocess.Popen([sys.executable, str(PROGRAM), str(run)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     with process:
+        part, child, *ended = map(int, process.stdout.readline().split())
         try:
-            part, child, *ended = map(int, process.stdout.readline().split())
             yield process, part, child, ended
         finally:
             process.kill()
+            children.append(child)
 
 
 def test_kill_9_of_the_supervisor_leaves_no_part_behind(tmp_path: Path) -> None:
@@ -121,7 +132,6 @@ def test_the_lock_goes_with_its_holder_and_parts_do_not_keep_it(tmp_path: Path) 
             held = holder(run)
             assert held is not None
             assert held.pid == os.getpid()
-        os.kill(child, signal.SIGKILL)
 
 
 def test_nobody_holds_a_folder_that_does_not_exist(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from supervised import lives
+from supervised import end, lives
 
 from ingot.cli.main import main
 from ingot.embedded.supervisor import holder
@@ -37,11 +37,13 @@ def supervisor(state: Path) -> Iterator[subprocess.Popen[str]]:
     )
     assert process.stdout is not None
     with process:
-        process.stdout.readline()
+        _part, child = map(int, process.stdout.readline().split())
         try:
             yield process
         finally:
             process.terminate()
+            process.wait()
+            end(child)
 
 
 def test_down_stops_what_runs_and_waits_for_it(state: Path, supervisor: subprocess.Popen[str]) -> None:

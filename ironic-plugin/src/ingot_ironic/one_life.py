@@ -20,9 +20,15 @@ def install() -> None:
     """Bind every worker that this process, the master, forks from now on. Raises where the kernel has no such thing."""
     prctl: Callable[..., Any] = ctypes.CDLL(None, use_errno=True).prctl
     master = os.getpid()
+    in_master = True
 
     def bind() -> None:
-        if os.getppid() == master:
-            prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        nonlocal in_master
+        if not in_master:
+            return
+        in_master = False  # in this copy of the memory: what the worker forks is not bound
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != master:  # it died before the kernel knew what to do then
+            os.kill(os.getpid(), signal.SIGKILL)
 
     os.register_at_fork(after_in_child=bind)

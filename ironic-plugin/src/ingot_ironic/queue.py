@@ -50,6 +50,11 @@ class EventQueue:
             self._gap = False
             return batch
 
+    def lose(self) -> None:
+        """What was taken last did not reach the operator and never will: the next batch says that there is a gap."""
+        with self._changed:
+            self._gap = True
+
     def close(self) -> None:
         """Let whoever waits in `take` go."""
         with self._changed:

@@ -2,6 +2,9 @@
 
 `post` says whether the message was taken. It reads CA and token again for each new connection, and the token after a 401;
 a connection that the other side closed while idle is replaced without counting as a failure.
+
+    NotTaken            the message did not arrive, or not now: send it again
+    └── NotUnderstood   the other side says that this very message is wrong: sending it again changes nothing
 """
 
 from __future__ import annotations
@@ -15,11 +18,16 @@ from urllib.parse import urlsplit
 
 _TAKEN: Final = 204
 _REFUSED: Final = 401
+_NOT_UNDERSTOOD: Final = frozenset({400, 413, 422})
 _ANSWER_LIMIT: Final = 65_536
 
 
 class NotTaken(Exception):
     """The message did not arrive, or was not accepted; the text says why, in words for a log."""
+
+
+class NotUnderstood(NotTaken):
+    """The message arrived, and will never be accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +67,8 @@ class Receiver:
         if status == _REFUSED and self._token_was_rotated():
             status = self._exchange_or_explain(body)
         if status != _TAKEN:
-            raise NotTaken(f"{self._address.url} answered {status}, expected {_TAKEN}")
+            problem = NotUnderstood if status in _NOT_UNDERSTOOD else NotTaken
+            raise problem(f"{self._address.url} answered {status}, expected {_TAKEN}")
 
     def close(self) -> None:
         if self._connection is not None:
@@ -108,7 +117,11 @@ class Receiver:
         return rotated
 
     def _read_token(self) -> str:
-        return Path(self._address.token_file).read_text(encoding="ascii").strip()
+        token = Path(self._address.token_file).read_bytes().strip()
+        # Checked here, because the library that refuses it in a header would quote it in its error.
+        if not (token.isascii() and token.decode("ascii").isprintable() and token):
+            raise NotTaken(f"{self._address.token_file} does not hold a token: one line of plain characters")
+        return token.decode("ascii")
 
 
 def _explain(url: str, error: Exception) -> str:

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -108,6 +107,49 @@ def test_what_was_not_taken_is_sent_again_unchanged(
     assert [event["seq"] for event in operator.events] == [1, 2]
 
 
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_message_that_cannot_be_read_is_given_up_and_the_next_one_says_that_something_is_missing(
+    operator: PushReceiver, sender_to: SenderFactory, caplog: pytest.LogCaptureFixture, status: int
+) -> None:
+    sender = sender_to()
+    sender.tell(state("a", "deploying"))
+    wait_for_events(operator, 1)
+    before = len(operator.bodies)
+    operator.script.append(answers(status))
+    sender.tell(state("b", "active"))
+    # At once, and not at the next heartbeat, which is ten minutes away.
+    operator.wait_for(lambda: any(message["gap"] for message in operator.taken), "a word of the gap")
+    assert len(operator.bodies) == before + 2
+    assert operator.taken[-1] | {"sender": ""} == {
+        "sender": "",
+        "first": 3,
+        "gap": True,
+        "patches": PATCHES,
+        "events": [],
+    }
+    sender.tell(state("c", "active"))
+    wait_for_events(operator, 2)
+    assert [(event["uuid"], event["seq"]) for event in operator.events] == [("a", 1), ("c", 3)]
+    assert f"answered {status}" in caplog.text
+
+
+def test_a_token_that_is_no_token_is_not_shown(
+    operator: PushReceiver, sender_to: SenderFactory, caplog: pytest.LogCaptureFixture
+) -> None:
+    right = operator.token.reveal()
+    for wrong in ("hunter2\nhunter3", "", "hunter2ü"):
+        caplog.clear()
+        operator.token_file.write_text(wrong, encoding="utf-8")
+        sender = sender_to()
+        sender.tell(state("a", "active"))
+        operator.wait_for(lambda: "does not hold a token" in caplog.text, "a word in the log")
+        assert "hunter" not in caplog.text
+        sender.stop()
+    operator.token_file.write_text(right)
+    sender_to().tell(state("a", "active"))
+    wait_for_events(operator, 1)
+
+
 def test_a_receiver_that_does_not_answer_costs_the_caller_nothing(
     operator: PushReceiver, sender_to: SenderFactory
 ) -> None:
@@ -195,13 +237,13 @@ def test_a_receiver_of_another_ca_gets_nothing(
 
 
 def test_files_that_are_missing_do_not_end_the_sender(
-    operator: PushReceiver, sender_to: SenderFactory
+    operator: PushReceiver, sender_to: SenderFactory, caplog: pytest.LogCaptureFixture
 ) -> None:
     token = operator.token_file.read_text()
     operator.token_file.unlink()
     sender = sender_to()
     sender.tell(state("a", "active"))
-    time.sleep(0.1)
+    operator.wait_for(lambda: "No such file" in caplog.text, "a word in the log")
     operator.token_file.write_text(token)
     wait_for_events(operator, 1)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from ingot.services import environment
+from ingot.services import environment, plugin
 from ingot.services.environment import IronicEnvironment, ensure
 from ingot.services.errors import EnvironmentUnavailable
 
@@ -24,7 +25,7 @@ def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A plugin to change."""
     package = tmp_path / "plugin" / "src" / "ingot_ironic"
     package.mkdir(parents=True)
@@ -81,9 +82,9 @@ def test_an_environment_whose_interpreter_was_removed_is_made_again(locks: Path)
     assert asked(ensure(locks=locks), "print('well')") == "well"
 
 
-def test_a_changed_plugin_gets_an_environment_beside_the_old_one(locks: Path, plugin: Path) -> None:
+def test_a_changed_plugin_gets_an_environment_beside_the_old_one(locks: Path, own_plugin: Path) -> None:
     old = ensure(locks=locks)
-    (plugin / "__init__.py").write_text("VALUE = 2\n")
+    (own_plugin / "__init__.py").write_text("VALUE = 2\n")
     new = ensure(locks=locks)
     question = "import ingot_ironic; print(ingot_ironic.VALUE)"
     assert (asked(old, question), asked(new, question)) == ("1", "2")
@@ -134,3 +135,25 @@ def test_the_lock_that_we_ship_pins_everything_by_hash_and_names_no_index() -> N
         assert f"ironic=={version}.0.0 \\" in names
         assert all("==" in line and line.endswith("\\") for line in names)
         assert "://" not in text
+
+
+def test_a_wheel_of_ours_brings_the_plugin_where_it_is_looked_for(tmp_path: Path) -> None:
+    checkout = Path(__file__).parents[3]
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=checkout, check=True, capture_output=True)
+    [wheel] = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "installed")
+    question = (
+        "from ingot.services import plugin; found = plugin.sources(); print(found, plugin.digest(found))"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", question],
+        env={"PYTHONPATH": str(tmp_path / "installed")},
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split()
+    shipped = tmp_path / "installed" / "ingot" / "services" / "ironic-plugin"
+    assert answer == [str(shipped), plugin.digest(checkout / "ironic-plugin")]

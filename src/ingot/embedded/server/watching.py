@@ -53,7 +53,9 @@ async def _stream(
     deadline = asyncio.get_running_loop().time() + patience
     if cursor is None:
         cursor = store.version
-        for chunk in _chunks(_line("ADDED", view.event(item)) for item in _initial(collection, query)):
+        # All of it is taken now: what changes while it is sent comes afterwards, as a change.
+        there = _initial(collection, query)
+        for chunk in _chunks(_line("ADDED", view.event(item)) for item in there):
             yield chunk
         if query.initial_events and query.bookmarks:
             yield _bookmark(view, cursor, annotations={_INITIAL_EVENTS_END: "true"})
@@ -105,11 +107,9 @@ def _first_version(store: Store, query: WatchQuery) -> int | None:
     return asked
 
 
-def _initial(collection: Collection, query: WatchQuery) -> Iterator[Stored]:
-    for key in collection.keys(query.namespace):
-        item = collection.items.get(key)
-        if item is not None and query.selector.matches(item.selectable):
-            yield item
+def _initial(collection: Collection, query: WatchQuery) -> list[Stored]:
+    items = (collection.items[key] for key in collection.keys(query.namespace))
+    return [item for item in items if query.selector.matches(item.selectable)]
 
 
 def _relevant(changes: Sequence[Change], query: WatchQuery, view: View) -> Iterator[bytes]:

@@ -3,6 +3,9 @@
 Ironic is a master and a worker. When the master is killed, its worker goes on for up to a minute with what it was doing; a
 second Ironic beside it would drive the same hosts. So both hold one file lock, which the worker inherits, and which is gone
 only when both are. Taking it ends a worker without a master, and refuses to disturb a master that is alive.
+
+Whoever has the lock file open and is not the recorded master counts as such a worker. So only one process at a time tries to
+take the lock: it has to hold a second one, the door, until its name is recorded.
 """
 
 from __future__ import annotations
@@ -11,6 +14,8 @@ import fcntl
 import os
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -25,23 +30,40 @@ def take(lock_file: Path) -> int:
 
     Returns the descriptor of the lock, for children that must not outlive us unnoticed.
     """
-    descriptor = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o600)
+    with _door(lock_file):
+        descriptor = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            _end_orphans_until_locked(descriptor, lock_file)
+            os.truncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        except BaseException:
+            os.close(descriptor)
+            raise
+    os.set_inheritable(descriptor, True)
+    return descriptor
+
+
+@contextmanager
+def _door(lock_file: Path) -> Iterator[None]:
+    with lock_file.with_name(f"{lock_file.name}.door").open("w") as door:
+        fcntl.flock(door, fcntl.LOCK_EX)
+        yield
+
+
+def _end_orphans_until_locked(descriptor: int, lock_file: Path) -> None:
     deadline = time.monotonic() + _PATIENCE
     while not _try_lock(descriptor):
         master = _recorded_master(descriptor)
         holders = _holders(lock_file)
         if master in holders or time.monotonic() > deadline:
+            who = f"process {master}" if master in holders else "a process that cannot be ended from here"
             raise AlreadyRunning(
-                f"Ironic already runs on {lock_file.parent} (process {master}). "
+                f"Ironic already runs on {lock_file.parent} ({who}). "
                 "Stop that one first, or give this one a folder of its own by INGOT_IRONIC_STATE."
             )
         for orphan in holders:
             _kill(orphan)
         time.sleep(_POLL)
-    os.truncate(descriptor, 0)
-    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-    os.set_inheritable(descriptor, True)
-    return descriptor
 
 
 def _try_lock(descriptor: int) -> bool:
@@ -80,5 +102,5 @@ def _has_open(process: Path, wanted: os.stat_result) -> bool:
 def _kill(process: int) -> None:
     try:
         os.kill(process, signal.SIGKILL)
-    except ProcessLookupError:
+    except (ProcessLookupError, PermissionError):  # gone already, or somebody else's: then patience runs out
         return

@@ -28,6 +28,24 @@ time.sleep(600)
 """
 
 
+# Takes the lock when told to, says what came of it, and stays.
+STARTER = """
+import sys, time
+from pathlib import Path
+from ingot.services import ownership
+from ingot.services.errors import AlreadyRunning
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    ownership.take(Path(sys.argv[1]))
+except AlreadyRunning:
+    print("refused", flush=True)
+else:
+    print("taken", flush=True)
+    time.sleep(600)
+"""
+
+
 @contextmanager
 def master(lock_file: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
     process = subprocess.Popen(
@@ -68,3 +86,36 @@ def test_a_worker_without_its_master_is_ended(tmp_path: Path) -> None:
         process.wait()
         os.close(ownership.take(tmp_path / "lock"))
         assert not Path(f"/proc/{worker}/fd").exists() or not any(Path(f"/proc/{worker}/fd").iterdir())
+
+
+def test_of_several_that_start_at_once_one_gets_the_folder_and_none_is_harmed(tmp_path: Path) -> None:
+    with master(tmp_path / "lock") as (process, _):
+        process.kill()
+        process.wait()
+        starters = [
+            subprocess.Popen(
+                [sys.executable, "-c", STARTER, str(tmp_path / "lock")],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for _ in range(6)
+        ]
+        try:
+            assert [said(each) for each in starters] == ["ready"] * 6
+            for each in starters:
+                assert each.stdin is not None
+                each.stdin.write("go\n")
+                each.stdin.flush()
+            assert sorted(said(each) for each in starters) == ["refused"] * 5 + ["taken"]
+            assert (tmp_path / "lock").read_text() in {f"{each.pid}\n" for each in starters}
+        finally:
+            for each in starters:
+                each.kill()
+                each.communicate()
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    """The next line of this process; nothing when it was ended before it could say one."""
+    assert process.stdout is not None
+    return process.stdout.readline().strip()

@@ -44,7 +44,7 @@ def reboots(host: BareMetalHost) -> Iterator[FieldError]:
         if value and (key == Annotation.REBOOT or key.startswith(HELD_REBOOT_PREFIX)):
             try:
                 msgspec.json.decode(value, type=_Reboot)
-            except (msgspec.DecodeError, msgspec.ValidationError):
+            except (msgspec.DecodeError, RecursionError):
                 yield invalid(
                     _path(key),
                     _short(value),

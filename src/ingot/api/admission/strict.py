@@ -18,6 +18,8 @@ def problem_with(text: str, type_: type[msgspec.Struct]) -> str | None:
         found = msgspec.json.decode(text)
     except msgspec.DecodeError as error:
         return f"is not JSON: {error}"
+    except RecursionError:
+        return "is nested too deeply"
     return problem_with_value(found, type_)
 
 

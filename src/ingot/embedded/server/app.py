@@ -102,7 +102,7 @@ class Api:
             body = encode(discovery.aggregated(found, content_type))
             return web.Response(body=body, headers={"Content-Type": content_type, "Vary": "Accept"})
         if core:
-            return _json(discovery.core_versions(request.host))
+            return _json(discovery.core_versions(request.host.encode("ascii", "replace").decode()))
         return _json(discovery.group_list(found))
 
     def _paths(self) -> list[str]:

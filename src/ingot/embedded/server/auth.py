@@ -44,7 +44,8 @@ class Gate:
         scheme, _, token = authorization.partition(" ")
         if scheme.lower() != "bearer":
             raise unauthorized()
-        given = token.strip().encode()
+        # What is no UTF-8 arrives as surrogates; it is no token of ours either.
+        given = token.strip().encode(errors="surrogateescape")
         found = None
         # Both are always compared, so that the time says nothing about which one was nearly right.
         for secret, identity in ((self.admin_token, ADMIN), (self.read_only_token, READ_ONLY)):

@@ -83,7 +83,7 @@ _SECRET_LIMIT: Final = 1024 * 1024
 
 
 def _prepare_secret(new: Document, old: Document | None) -> None:
-    data = new.get("data") or {}
+    data = _values(new, "data")
     for key, value in data.items():
         if value is None:
             data[key] = ""
@@ -92,7 +92,9 @@ def _prepare_secret(new: Document, old: Document | None) -> None:
                 f'Secret in version "v1" cannot be handled as a Secret: the value of data[{key!r}] is not base64; '
                 "put plain text into stringData instead"
             )
-    for key, value in (new.pop("stringData", None) or {}).items():
+    plain = _values(new, "stringData")
+    new.pop("stringData", None)
+    for key, value in plain.items():
         if not isinstance(value, str):
             raise bad_request(
                 f'Secret in version "v1" cannot be handled as a Secret: stringData[{key!r}] is not text'
@@ -103,6 +105,15 @@ def _prepare_secret(new: Document, old: Document | None) -> None:
     else:
         new.pop("data", None)
     new.setdefault("type", "Opaque")
+
+
+def _values(new: Document, name: str) -> Document:
+    found = new.get(name)
+    if not isinstance(found, dict | None):
+        raise bad_request(
+            f'Secret in version "v1" cannot be handled as a Secret: {name} is not a map of names to values'
+        )
+    return found or {}
 
 
 def _check_secret(new: Document, old: Document | None) -> list[Cause]:

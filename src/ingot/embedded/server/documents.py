@@ -41,6 +41,11 @@ def dig(document: object, *path: str) -> Any:
     return document
 
 
+def is_count(text: str) -> bool:
+    """Whether a client wrote a number that is not negative and not beyond 64 bits."""
+    return text.isascii() and text.isdecimal() and len(text) <= 18
+
+
 def timestamp() -> str:
     """The time now, as the API writes it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

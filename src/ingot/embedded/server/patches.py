@@ -58,14 +58,14 @@ def json_patched(target: Document, operations: object) -> Document:
         raise unprocessable(
             f"the JSON patch was not applied: its test of {operation.get('path')} failed"
         ) from None
-    except (
-        jsonpatch.JsonPatchException,
-        jsonpointer.JsonPointerException,
-        KeyError,
-        TypeError,
-        ValueError,
-    ) as error:
+    except jsonpatch.JsonPatchException as error:
         raise unprocessable(f"the JSON patch cannot be applied: {error}") from None
+    except (jsonpointer.JsonPointerException, KeyError, TypeError, ValueError):
+        # These errors quote the part of the object that was searched in vain.
+        raise unprocessable(
+            f"the JSON patch cannot be applied: there is no place in the object where the {operation.get('op')} "
+            f"of {operation.get('path')} could be done"
+        ) from None
     if not isinstance(made, dict):
         raise unprocessable("the JSON patch leaves something that is not an object")
     return made
@@ -99,6 +99,8 @@ def _strategic(target: object, patch: Mapping[str, Any], path: tuple[str, ...]) 
         here = (*path, name)
         if name.startswith("$deleteFromPrimitiveList/"):
             field = name.partition("/")[2]
+            if not isinstance(value, list):
+                raise bad_request(f"{name} takes a list of the values to delete")
             made[field] = [item for item in made.get(field) or [] if item not in value]
         elif name.startswith("$"):
             continue

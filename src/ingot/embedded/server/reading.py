@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import msgspec
 
 from ingot.api.meta import Key
-from ingot.embedded.server.documents import Document
+from ingot.embedded.server.documents import Document, is_count
 from ingot.embedded.server.errors import bad_request, not_found, version_too_new
 from ingot.embedded.server.kinds import Kind
 from ingot.embedded.server.selectors import EVERYTHING, Selector
@@ -71,7 +71,7 @@ def page(store: Store, kind: Kind, query: Query) -> Page:
 
 
 def parsed_version(text: str) -> int:
-    if not text.isdecimal():
+    if not is_count(text):
         raise bad_request(
             f'resourceVersion: Invalid value: "{text[:40]}": must be a number that this API gave out'
         )

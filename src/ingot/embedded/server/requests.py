@@ -14,7 +14,7 @@ import msgspec
 from aiohttp import web
 
 from ingot.embedded.server import protobuf
-from ingot.embedded.server.documents import Document, decode
+from ingot.embedded.server.documents import Document, decode, is_count
 from ingot.embedded.server.errors import (
     bad_request,
     method_not_allowed,
@@ -116,7 +116,7 @@ def flag(parameters: Mapping[str, str], name: str) -> bool:
 
 def _number(parameters: Mapping[str, str], name: str) -> int:
     text = parameters.get(name, "")
-    if text and not text.isdecimal():
+    if text and not is_count(text):
         raise bad_request(f'{name}: Invalid value: "{text[:40]}": must be a number that is not negative')
     return int(text) if text else 0
 

@@ -32,6 +32,10 @@ def ironic() -> None:
         command = ironic_service.made_ready(settings, os.environ, _progress)
     except ServiceError as error:
         raise click.ClickException(str(error)) from error
+    except (
+        OSError
+    ) as error:  # a folder or file of the state that cannot be made; it names the path and the reason
+        raise click.ClickException(f"Ironic cannot be made ready: {error}") from error
     click.echo(f"Ironic {settings.version} starts at {settings.base_url}")
     command.become()
 

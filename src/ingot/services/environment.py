@@ -3,7 +3,8 @@
 Owns `${XDG_CACHE_HOME:-~/.cache}/ingot/ironic/<version>-<digest>`, where the digest covers the lock, the plugin's sources and
 the interpreter; a change of any of them makes a new environment beside the old one, so a running Ironic keeps the one it was
 started from. Virtual environments cannot be moved, so one is built in place under a file lock and counts only once its marker
-is there; what a killed build left behind is removed by the next one. When it is there, `ensure` costs a few milliseconds.
+is there; what a killed build left behind is removed by the next one, after the tools it had started have ended too: they hold
+the same lock. When it is there, `ensure` costs a few milliseconds.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import shutil
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,7 @@ DEFAULT_VERSION: Final = "39"
 LOCKS: Final = Path(__file__).parent / "environments"
 _MARKER: Final = ".ingot-complete"
 _LINES_SHOWN: Final = 15
+_OURS: Final = ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +74,15 @@ def ensure(
     if _complete(made):
         return made
     made.folder.parent.mkdir(parents=True, exist_ok=True)
-    with _only_builder(made.folder, progress):
+    with _only_builder(made.folder, progress) as held:
         if not _complete(made):
-            _build(made, lock, sources, progress)
+            _build(made, lock, sources, held, progress)
     return made
+
+
+def without_ours(variables: Mapping[str, str]) -> dict[str, str]:
+    """These variables for a process that is not of our environment: what speaks of ours would lead it astray."""
+    return {name: value for name, value in variables.items() if name not in _OURS}
 
 
 def _lock_of(version: str, locks: Path) -> Path:
@@ -105,22 +112,23 @@ def _complete(made: IronicEnvironment) -> bool:
 
 
 @contextmanager
-def _only_builder(folder: Path, progress: Progress) -> Iterator[None]:
+def _only_builder(folder: Path, progress: Progress) -> Iterator[int]:
+    """Be the only one who builds; yields the descriptor of the lock."""
     with folder.with_name(f"{folder.name}.lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             progress("another process is making Ironic's environment; waiting for it")
             fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        yield file.fileno()
 
 
-def _build(made: IronicEnvironment, lock: Path, sources: Path, progress: Progress) -> None:
+def _build(made: IronicEnvironment, lock: Path, sources: Path, held: int, progress: Progress) -> None:
     shutil.rmtree(made.folder, ignore_errors=True)
     progress(f"making a virtual environment for Ironic {made.version} in {made.folder}")
     uv = find_uv()
     for command in _recipe_with_uv(uv, made, lock) if uv else _recipe_with_pip(made, lock):
-        _run(command, made, progress)
+        _run(command, made, held, progress)
     progress("adding the plugin ingot-ironic")
     plugin.install(sources, _site_packages(made))
     marker = made.folder / _MARKER
@@ -163,19 +171,18 @@ def _recipe_with_pip(made: IronicEnvironment, lock: Path) -> list[list[str]]:
     ]
 
 
-def _run(command: list[str], made: IronicEnvironment, progress: Progress) -> None:
-    # Another environment that happens to be active must not be the one that is filled.
-    hidden = ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
-    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+def _run(command: list[str], made: IronicEnvironment, held: int, progress: Progress) -> None:
     last: deque[str] = deque(maxlen=_LINES_SHOWN)
     try:
         with subprocess.Popen(
             command,
-            env=environment,
+            env=without_ours(os.environ),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            pass_fds=(held,),
             text=True,
+            errors="replace",
         ) as process:
             assert process.stdout is not None
             for line in process.stdout:

@@ -17,7 +17,7 @@ from typing import Final, NoReturn
 
 from ingot.services import environment as environments
 from ingot.services import ownership, schema
-from ingot.services.environment import IronicEnvironment, Progress
+from ingot.services.environment import IronicEnvironment, Progress, without_ours
 from ingot.services.errors import ProgramMissing, SettingsError
 from ingot.services.ironic_conf import render
 from ingot.services.schema import DatabaseSync
@@ -26,6 +26,8 @@ from ingot.trust import Secret, htpasswd_line, write_private
 
 # The names by which Ironic and its libraries look for a program that makes ISO 9660 images.
 _ISO_MAKERS: Final = ("mkisofs", "genisoimage", "xorrisofs")
+# bcrypt looks at no more than this; who relied on the rest would have a weaker password than they think.
+_LONGEST_PASSWORD: Final = 72
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +45,9 @@ class Command:
 def made_ready(settings: IronicSettings, inherited: Mapping[str, str], progress: Progress) -> Command:
     """Everything in place, and this process the owner of the state folder: what is left is to become the command."""
     os.umask(0o077)
+    _make_folders(settings)
     path = program_path(settings, inherited.get("PATH", os.defpath))
     made = environments.ensure(settings.version, progress)
-    _make_folders(settings)
     lock = ownership.take(settings.paths.lock_file)
     prepare(settings)
     schema.bring_up_to_date(DatabaseSync(settings, made, lock), progress)
@@ -64,11 +66,23 @@ def prepare(settings: IronicSettings) -> None:
     for variable, file in _given_files(settings).items():
         if not (file.is_file() and os.access(file, os.R_OK)):
             raise SettingsError(f"{variable} names {file}, which is not a file that can be read.")
-    password = Secret(settings.password_file.read_text().strip())
-    if not password:
-        raise SettingsError(f"INGOT_IRONIC_PASSWORD_FILE names {settings.password_file}, which is empty.")
+    password = _password(settings.password_file)
     write_private(settings.paths.htpasswd_file, f"{htpasswd_line(settings.username, password)}\n".encode())
     write_private(settings.paths.config_file, render(settings).encode())
+
+
+def _password(file: Path) -> Secret:
+    content = file.read_bytes().strip()
+    try:
+        password = Secret(content.decode())
+    except UnicodeDecodeError:
+        password = Secret("")
+    if not password or len(content) > _LONGEST_PASSWORD:
+        raise SettingsError(
+            f"INGOT_IRONIC_PASSWORD_FILE names {file}, which does not hold a password: text of at most "
+            f"{_LONGEST_PASSWORD} bytes, and not empty. Write another one into it."
+        )
+    return password
 
 
 def program_path(settings: IronicSettings, path: str) -> str:
@@ -84,8 +98,9 @@ def program_path(settings: IronicSettings, path: str) -> str:
         return path
     stand_in = settings.paths.programs / "mkisofs"
     stand_in.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    stand_in.unlink(missing_ok=True)
-    stand_in.symlink_to(program)
+    if not (stand_in.is_symlink() and stand_in.readlink() == Path(program)):
+        stand_in.unlink(missing_ok=True)
+        stand_in.symlink_to(program)
     return f"{stand_in.parent}{os.pathsep}{path}"
 
 
@@ -94,9 +109,7 @@ def child_environment(
 ) -> dict[str, str]:
     """What Ironic and its children see: what we see, without our own variables, which can hold a database password."""
     ours = settings.to_environment()
-    kept = {name: value for name, value in inherited.items() if name not in ours}
-    for name in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"):
-        kept.pop(name, None)
+    kept = {name: value for name, value in without_ours(inherited).items() if name not in ours}
     return kept | {"PATH": f"{made.bin}{os.pathsep}{path}"}
 
 

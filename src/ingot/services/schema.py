@@ -8,6 +8,7 @@ file to its revision, nothing is run at all, because these commands take three s
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
 from contextlib import closing
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ingot.services.environment import IronicEnvironment, Progress
+from ingot.services.environment import IronicEnvironment, Progress, without_ours
 from ingot.services.errors import SchemaError
 from ingot.services.settings import IronicSettings
 from ingot.trust import redact, write_public
@@ -52,8 +53,10 @@ class DatabaseSync:
             ],
             stdin=subprocess.DEVNULL,
             capture_output=True,
+            env=without_ours(os.environ),
             pass_fds=(self.lock,),
             text=True,
+            errors="replace",
             check=False,
         )
         if done.returncode:
@@ -61,9 +64,21 @@ class DatabaseSync:
                 "\n  ".join(done.stderr.strip().splitlines()[-_LINES_SHOWN:]), self.settings.database
             )
             raise SchemaError(
-                f"`ironic-dbsync {verb}` ended with {done.returncode}. Its last lines:\n  {last}"
+                f"`ironic-dbsync {verb}` ended with {done.returncode}. {self._advice()} Its last lines:\n  {last}"
             )
         return done.stdout
+
+    def _advice(self) -> str:
+        if self.settings.uses_sqlite_file:
+            return _move_away(self.settings.paths.database_file)
+        return "See that the database in INGOT_IRONIC_DATABASE_URL is there and lets Ironic in, then start again."
+
+
+def _move_away(file: Path) -> str:
+    return (
+        f"Ironic's database is disposable: move {file} away and start again; "
+        "every host is registered again from its object."
+    )
 
 
 def bring_up_to_date(sync: DatabaseSync, progress: Progress) -> None:
@@ -96,8 +111,7 @@ def look(file: Path) -> SqliteState:
             nodes = _one(database, "SELECT count(*) FROM nodes") if "nodes" in tables else 0
     except sqlite3.DatabaseError as error:
         raise SchemaError(
-            f"{file} is not a SQLite database that can be read ({error}). Ironic's database is disposable: "
-            "move the file away and start again; every host is registered again from its object."
+            f"{file} is not a SQLite database that can be read ({error}). {_move_away(file)}"
         ) from error
     return SqliteState(str(revision) if revision else None, bool(tables), int(str(nodes)))
 
@@ -121,8 +135,7 @@ def _bring_file_up_to_date(sync: DatabaseSync, progress: Progress) -> None:
 def _discard(file: Path, found: SqliteState, progress: Progress) -> None:
     if found.nodes:
         raise SchemaError(
-            f"{file} has tables and {found.nodes} nodes but no schema revision; Ingot does not touch it. Ironic's database is "
-            "disposable: move the file away and start again; every host is registered again from its object."
+            f"{file} has tables and {found.nodes} nodes but no schema revision; Ingot does not touch it. {_move_away(file)}"
         )
     progress("the database was left half made; making it again")
     for name in (file.name, f"{file.name}-wal", f"{file.name}-shm", f"{file.name}-journal"):

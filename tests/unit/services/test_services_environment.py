@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -96,6 +98,46 @@ def test_two_who_need_it_at_once_wait_for_one_build(locks: Path) -> None:
         one, two = pool.map(lambda _: ensure(locks=locks, progress=said.append), range(2))
     assert one == two
     assert sum("making a virtual environment" in line for line in said) == 1
+
+
+BUILDER = """
+import sys
+from pathlib import Path
+from ingot.services.environment import ensure
+ensure(locks=Path(sys.argv[1]))
+"""
+
+
+def test_a_tool_that_outlives_its_killed_builder_is_waited_for(locks: Path, tmp_path: Path) -> None:
+    begun, go_on = tmp_path / "begun", tmp_path / "go-on"
+    slow = tmp_path / "bin" / "uv"
+    slow.parent.mkdir()
+    slow.write_text(f"#!/bin/sh\ntouch {begun}\nwhile [ ! -e {go_on} ]; do sleep 0.05; done\n")
+    slow.chmod(0o755)
+    builder = subprocess.Popen(
+        [sys.executable, "-c", BUILDER, str(locks)],
+        env={**os.environ, "PATH": f"{slow.parent}{os.pathsep}{os.environ['PATH']}"},
+    )
+    waited = False
+
+    def hear(line: str) -> None:
+        nonlocal waited
+        if "waiting for it" in line:
+            waited = True
+            go_on.touch()
+
+    try:
+        end = time.monotonic() + 60
+        while not begun.exists():
+            assert time.monotonic() < end, "the tool never began"
+            time.sleep(0.01)
+        builder.kill()
+        builder.wait()
+        made = ensure(locks=locks, progress=hear)
+    finally:
+        go_on.touch()
+    assert waited
+    assert asked(made, "print('well')") == "well"
 
 
 def test_it_works_without_uv(locks: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import bcrypt
@@ -52,8 +55,18 @@ def test_a_file_that_is_named_but_not_there_is_said_before_ironic_starts(setting
 
 def test_an_empty_password_is_refused(settings: IronicSettings) -> None:
     settings.password_file.write_text("\n")
-    with pytest.raises(SettingsError, match="which is empty"):
+    with pytest.raises(SettingsError, match="and not empty"):
         ironic.prepare(settings)
+
+
+@pytest.mark.parametrize("password", [b"x" * 73, b"\xff\xfe"], ids=["too-long", "not-text"])
+def test_a_password_that_ironic_could_not_check_is_refused_and_not_shown(
+    settings: IronicSettings, password: bytes
+) -> None:
+    settings.password_file.write_bytes(password)
+    with pytest.raises(SettingsError, match="at most 72 bytes") as refused:
+        ironic.prepare(settings)
+    assert "xxx" not in str(refused.value)
 
 
 def program(folder: Path, name: str) -> Path:
@@ -102,3 +115,18 @@ def test_the_command_says_what_is_missing_and_ends_with_1() -> None:
     result = CliRunner(env={"INGOT_IRONIC_STATE": "", "IRONIC_CERT_FILE": ""}).invoke(service, ["ironic"])
     assert result.exit_code == 1
     assert result.output.startswith("Error: Not set: INGOT_IRONIC_STATE, IRONIC_CERT_FILE")
+
+
+def test_a_folder_that_cannot_be_made_is_named(settings: IronicSettings, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    moved = replace(settings, paths=IronicPaths.below(tmp_path / "file" / "ironic"))
+    done = subprocess.run(
+        [sys.executable, "-c", "from ingot.cli.main import main; main()", "service", "ironic"],
+        env={**os.environ, **moved.to_environment()},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: Ironic cannot be made ready: ")
+    assert str(tmp_path / "file") in done.stderr

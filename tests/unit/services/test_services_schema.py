@@ -19,6 +19,7 @@ from ingot.services.settings import IronicPaths, IronicSettings
 DBSYNC = """#!/bin/sh
 # Stands in for ironic-dbsync: notes what it was asked, and makes what the real one makes.
 echo "$3" >> {calls}
+[ -z "$PYTHONPATH$PYTHONHOME$VIRTUAL_ENV" ] || {{ echo "not my environment" >&2; exit 1; }}
 [ -e {broken} ] && {{ echo "cannot connect to mysql://ironic:hunter2@db" >&2; exit 1; }}
 case "$3" in create_schema|upgrade) exec {python} {script} {database} ;; esac
 """
@@ -99,6 +100,15 @@ def test_a_new_database_gets_its_schema(bench: Bench) -> None:
     assert look(bench.database).revision == "9fb44677ef15"
 
 
+def test_the_command_does_not_see_the_environment_that_we_run_in(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"):
+        monkeypatch.setenv(name, "/ours")
+    bench.bring_up_to_date()
+    assert bench.calls == ["create_schema"]
+
+
 def test_a_restart_with_the_same_environment_runs_nothing(bench: Bench) -> None:
     bench.bring_up_to_date()
     bench.bring_up_to_date()
@@ -137,7 +147,7 @@ def test_a_database_without_revision_but_with_nodes_is_left_alone(bench: Bench) 
 
 def test_a_file_that_is_no_database_says_what_to_do(bench: Bench) -> None:
     bench.database.write_bytes(b"not a database" * 100)
-    with pytest.raises(SchemaError, match="move the file away"):
+    with pytest.raises(SchemaError, match=r"move .* away and start again"):
         bench.bring_up_to_date()
 
 
@@ -148,6 +158,7 @@ def test_a_failed_command_is_told_without_its_password_and_tried_again_next_time
         bench.bring_up_to_date()
     assert "create_schema` ended with 1" in str(failure.value)
     assert "hunter2" not in str(failure.value)
+    assert f"move {bench.database} away" in str(failure.value)
     broken.unlink()
     bench.bring_up_to_date()
     assert look(bench.database).revision == "9fb44677ef15"

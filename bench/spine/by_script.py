@@ -1,0 +1,108 @@
+"""What the bare script is told, and what comes back: the same node, image and config drive that Ingot would ask for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import uuid
+from asyncio.subprocess import PIPE
+from pathlib import Path
+from typing import Any, Final
+
+from ingot.lab.client import Lab
+from ingot.lab.labfile import LabFile, Plate
+from ingot.lab.manifests import USER_DATA
+from ingot.trust import Authority
+from spine import bare_script
+from spine.room import SETTLE, Room
+from spine.run import Run, processor_time, running
+
+IMAGE_FORMAT: Final = "qcow2"
+PATIENCE: Final = 600.0
+
+
+async def by_script(room: Room, lab: Lab, plate: Plate) -> Run:
+    """The script, as a process of its own, in the place of the operator."""
+    ironic = room.leader("ironic")
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(bare_script.__file__), stdin=PIPE, stdout=PIPE
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(PATIENCE):
+            process.stdin.write(json.dumps(_order(room, lab.file, plate)).encode())
+            process.stdin.close()
+            first = await process.stdout.readline()
+            before = processor_time(ironic)
+            last = await process.stdout.readline()
+            spent = processor_time(ironic) - before
+            if await process.wait() != 0:
+                raise SystemExit(f"the script failed on {plate.name}; what it says stands above")
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    found = json.loads(first) | json.loads(last)
+    return Run(
+        began=found["began"],
+        told=found["told"],
+        server=await running(lab, plate.name),
+        processor={"script": found["processor"], "Ironic": spent},
+    )
+
+
+def _order(room: Room, lab: LabFile, plate: Plate) -> dict[str, Any]:
+    names = ["127.0.0.1", "localhost"]
+    certificate = Authority(room.state.ca).issue(room.state.operator, "operator", names)
+    instance = str(uuid.uuid4())
+    image = lab.image(IMAGE_FORMAT)
+    return {
+        "url": f"{room.ironic.base_url}/v1",
+        "ca": str(room.trusted.ca_file),
+        "username": room.ironic.username,
+        "password": Path(room.ironic.password_file).read_text().strip(),
+        "push_port": room.ports["operator"],
+        "push_cert": str(certificate.cert_file),
+        "push_key": str(certificate.key_file),
+        "push_token": room.trusted.push_token_file.read_text().strip(),
+        "settle": SETTLE,
+        "node": _node(lab, plate),
+        "mac": plate.macs[0],
+        "instance": instance,
+        "image": {
+            "image_source": image.url,
+            "image_disk_format": image.format,
+            "image_os_hash_algo": "sha256",
+            "image_os_hash_value": image.sha256,
+            "capabilities": {},
+        },
+        "configdrive": _config_drive(plate.name, instance),
+    }
+
+
+def _node(lab: LabFile, plate: Plate) -> dict[str, Any]:
+    return {
+        "name": f"default~{plate.name}",
+        "driver": "redfish",
+        "boot_interface": "redfish-virtual-media",
+        "inspect_interface": "agent",
+        "driver_info": {
+            "redfish_address": f"https://{plate.host}:{plate.bmc_port}",
+            "redfish_system_id": f"/redfish/v1/Systems/{plate.system_id}",
+            "redfish_username": plate.username,
+            "redfish_password": plate.password,
+            "deploy_iso": lab.ramdisk_url,
+        },
+        "properties": {"capabilities": "boot_mode:uefi"},
+        "automated_clean": True,
+    }
+
+
+def _config_drive(name: str, instance: str) -> dict[str, Any]:
+    named = dict.fromkeys(("metal3-name", "local-hostname", "local_hostname", "name"), name)
+    return {
+        "meta_data": {"uuid": instance, "metal3-namespace": "default", **named},
+        "user_data": USER_DATA.format(name=name),
+    }

@@ -2,7 +2,8 @@
 
 Owns a CA that lives in a folder (`ca.crt`, `ca.key`) and is made on first use. `issue` writes a serving certificate for the
 names and addresses given and renews it when less than a third of its life is left, when it no longer covers what is asked
-for, or when it was issued by another CA; otherwise it leaves the files alone. Keys are readable by their owner only, files
+for, or when it was issued by another CA; otherwise it leaves the files alone. Processes that start together may open the same
+new folder: one makes the CA, the others use it. Keys are readable by their owner only, files
 appear whole or not at all, so a process that is killed while it writes leaves nothing half made.
 """
 
@@ -22,7 +23,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from ingot.trust.files import write_private, write_public
+from ingot.trust.files import alone_in, write_private, write_public
 
 CA_LIFE: Final = timedelta(days=3650)
 CERTIFICATE_LIFE: Final = timedelta(days=90)
@@ -59,7 +60,9 @@ class Authority:
         self._key_file = folder / "ca.key"
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not self.ca_file.exists():
-            self._create()
+            with alone_in(folder):
+                if not self.ca_file.exists():
+                    self._create()
         self._certificate = x509.load_pem_x509_certificate(self.ca_file.read_bytes())
         self._key = _load_key(self._key_file)
 

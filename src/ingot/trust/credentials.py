@@ -13,7 +13,7 @@ from typing import Final
 
 import bcrypt
 
-from ingot.trust.files import write_private
+from ingot.trust.files import alone_in, write_private
 from ingot.trust.redaction import Secret
 
 _ALPHABET: Final = string.ascii_letters + string.digits
@@ -24,11 +24,21 @@ def random_token(length: int = 40) -> Secret:
 
 
 def kept_token(path: Path) -> Secret:
-    """The token in this file; made when the file is not there yet."""
-    if not path.exists():
+    """The token in this file; made when the file is not there yet, or empty: an empty token would let everybody in."""
+    if not (token := _read(path)):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_private(path, random_token().reveal().encode())
-    return Secret(path.read_text().strip())
+        with alone_in(path.parent):
+            if not (token := _read(path)):
+                token = random_token()
+                write_private(path, token.reveal().encode())
+    return token
+
+
+def _read(path: Path) -> Secret:
+    try:
+        return Secret(path.read_text().strip())
+    except FileNotFoundError:
+        return Secret("")
 
 
 def htpasswd_line(username: str, password: Secret, *, rounds: int = 10) -> str:

@@ -7,6 +7,7 @@ URL, see the tests for the shapes it knows) before it reaches a status or an eve
 
 from __future__ import annotations
 
+import hmac
 import re
 from typing import Final
 
@@ -33,18 +34,29 @@ class Secret:
         return bool(self._value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and other._value == self._value
+        return isinstance(other, Secret) and hmac.compare_digest(
+            other._value.encode(errors="surrogateescape"), self._value.encode(errors="surrogateescape")
+        )
 
     def __hash__(self) -> int:
         return hash((Secret, self._value))
 
 
-_URL_USER: Final = re.compile(r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s:@]+:[^/\s@]+@")
+# What stands before an @ in a URL, colons and further @ included.
+_URL_USER: Final = re.compile(r"(?<=://)[^/\s?#]+@")
+# A name that says what follows it, and the value: in quotes, in quotes that were escaped once more, or bare. Where the text was
+# cut off before the closing quote, the rest of it belongs to the value. "secret:" in prose is the name of a Kubernetes object
+# more often than a value follows it, so it needs a quote or a "=".
 _NAMED: Final = re.compile(
-    # "secret:" in prose is the name of a Kubernetes object more often than a value follows it, so it needs a quote or a "=".
-    r"(?P<name>[\w-]*(?:token|password|passwd|authorization|secret[\w-]*(?=[\"'=]))[\w-]*)(?P<sep>\"?'?\s*[=:]\s*\"?'?)"
-    r"(?P<value>(?:(?:Basic|Bearer)\s+)?[^\s\"'&,;)}\]]+)",
-    re.IGNORECASE,
+    r"""
+    (?P<name> (?: (?:token|password|passwd|authorization)[\w-]{0,64} | secret[\w-]{0,64}(?=\\*["'=]) )
+              (?:\\*["'])? \s*[=:]\s* (?:b(?=["']))? )
+    (?: (?P<quote>["'])      (?: \\. | (?!(?P=quote))[^\\] )* (?P=quote)?
+      | (?P<escaped>\\+["']) (?: (?!(?P=escaped)). )*         (?P=escaped)?
+      | (?:(?:Basic|Bearer)\s+)? [^\s"'&,;)}\]\\]+
+    )
+    """,
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
 
 
@@ -53,5 +65,9 @@ def redact(text: str, *secrets: Secret) -> str:
     for secret in secrets:
         if secret:
             text = text.replace(secret.reveal(), HIDDEN)
-    text = _URL_USER.sub(rf"\g<scheme>{HIDDEN}@", text)
-    return _NAMED.sub(rf"\g<name>\g<sep>{HIDDEN}", text)
+    return _NAMED.sub(_hidden, _URL_USER.sub(f"{HIDDEN}@", text))
+
+
+def _hidden(found: re.Match[str]) -> str:
+    quote = found["quote"] or found["escaped"] or ""
+    return f"{found['name']}{quote}{HIDDEN}{quote}"

@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,18 @@ def test_a_key_that_does_not_fit_its_certificate_is_made_anew(tmp_path: Path) ->
     other = authority.issue(tmp_path, "other", ["127.0.0.1"])
     made.key_file.write_bytes(other.key_file.read_bytes())
     authority.issue(tmp_path, "server", ["127.0.0.1"]).server_context()
+
+
+def test_many_who_open_a_new_folder_at_once_make_one_authority(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        for number in range(10):
+            folder = tmp_path / str(number)
+            authorities = list(pool.map(Authority, [folder] * 8))
+            kept = x509.load_pem_x509_certificate((folder / "ca.crt").read_bytes())
+            for index, authority in enumerate(authorities):
+                made = authority.issue(folder / str(index), "server", ["127.0.0.1"])
+                certificate = x509.load_pem_x509_certificate(made.cert_file.read_bytes())
+                certificate.verify_directly_issued_by(kept)
 
 
 def test_keys_are_readable_by_their_owner_only(tmp_path: Path) -> None:

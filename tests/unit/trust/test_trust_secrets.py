@@ -1,5 +1,6 @@
 """Secrets can be used and not seen."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import bcrypt
@@ -25,6 +26,12 @@ def test_a_secret_does_not_show_in_any_text() -> None:
         ("{'client_secret': 'abc.def'}", "abc.def"),
         ("client_secret_key=abc.def", "abc.def"),
         ("Authorization: Basic dXNlcjpwYXNz", "dXNlcjpwYXNz"),
+        ('{"password": "correct horse, battery"}', "battery"),
+        ("{'password': 'it; has) all} of] them & more'}", "more"),
+        ("password=b'hunter2'", "hunter2"),
+        ('body was "{\\"password\\": \\"hunter2\\"}"', "hunter2"),
+        ("https://admin:hun@ter2@images.example/a.raw", "ter2"),
+        ("https://abcDEF123@images.example/a.raw", "abcDEF123"),
     ],
 )
 def test_secrets_in_words_of_others_are_taken_out(text: str, gone: str) -> None:
@@ -37,11 +44,17 @@ def test_secrets_in_words_of_others_are_taken_out(text: str, gone: str) -> None:
         "Deploy step deploy.write_image failed: checksum sha256 does not match",
         "HTTP GET https://10.0.0.1:8000/redfish/v1/Systems/1 returned code 401",
         "the BMC refused the user name or password (HTTP 401)",
+        "mail the owner of https://images.example/a.raw, admin@images.example",
         "Secret rack/h1-secret: the value is not text",
     ],
 )
 def test_words_without_secrets_stay_as_they_are(text: str) -> None:
     assert redact(text) == text
+
+
+def test_a_long_text_without_any_gaps_is_read_once_and_not_again_from_each_letter() -> None:
+    blob = "QUJD" * 100_000
+    assert redact(f"configdrive {blob}: password=hunter2") == f"configdrive {blob}: password=******"
 
 
 def test_a_known_secret_is_taken_out_wherever_it_stands() -> None:
@@ -54,6 +67,23 @@ def test_a_token_is_made_once_and_kept_for_its_owner(tmp_path: Path) -> None:
     assert kept_token(path) == token
     assert len(token.reveal()) == 40
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("left", [b"", b"\n"])
+def test_an_empty_file_is_no_token(tmp_path: Path, left: bytes) -> None:
+    path = tmp_path / "token"
+    path.write_bytes(left)
+    token = kept_token(path)
+    assert len(token.reveal()) == 40
+    assert kept_token(path) == token
+
+
+def test_many_who_want_the_same_new_token_all_get_the_one_that_is_kept(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        for number in range(20):
+            path = tmp_path / str(number) / "token"
+            tokens = set(pool.map(kept_token, [path] * 8))
+            assert tokens == {kept_token(path)}
 
 
 def test_two_random_tokens_differ() -> None:

@@ -192,11 +192,16 @@ class Server:
     def user_data(self, text: str) -> dict[str, Any]:
         return _secret(f"{self.name}-user-data", {"userData": text})
 
-    def provisioned_host(self, *, text: str = "#cloud-config\n", image: dict[str, str] | None = None) -> None:
-        """Apply everything for a host with an image and user data."""
-        chosen = image or self.room.sample("raw")
-        reference = {"name": f"{self.name}-user-data"}
-        self.room.apply(self.secret(), self.user_data(text), self.host(image=chosen, userData=reference))
+    def provisioned_host(
+        self, *, text: str = "#cloud-config\n", image: dict[str, str] | None = None, cleaning: bool = False
+    ) -> None:
+        """Apply everything for a host with an image and user data; without cleaning it is there in half the time."""
+        host = self.host(
+            image=image or self.room.sample("raw"),
+            userData={"name": f"{self.name}-user-data"},
+            automatedCleaningMode="metadata" if cleaning else "disabled",
+        )
+        self.room.apply(self.secret(), self.user_data(text), host)
 
     def seen(self) -> ServerView:
         """What the server itself has seen."""

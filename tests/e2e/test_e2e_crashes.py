@@ -51,7 +51,7 @@ def test_ironics_database_is_disposable(room: MachineRoom, server: Server) -> No
 
 
 def test_stopping_and_starting_goes_on_where_it_was(room: MachineRoom, server: Server) -> None:
-    server.provisioned_host()
+    server.provisioned_host(cleaning=True)
     room.until_says(server.name, "cleaning the disks")
     kubeconfig = (room.state / "kubeconfig").read_text()
     room.down()

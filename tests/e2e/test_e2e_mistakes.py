@@ -25,9 +25,9 @@ def test_a_missing_secret(room: MachineRoom, server: Server) -> None:
 
 def test_an_image_whose_checksum_does_not_match(room: MachineRoom, server: Server) -> None:
     good = room.sample("raw")
-    server.provisioned_host(image=good | {"checksum": "0" * 64})
+    server.provisioned_host(image=good | {"checksum": "0" * 64}, cleaning=True)
     said = room.until_error(server.name, "checksum")
-    assert good["url"].rsplit("/", 1)[-1] in said or "does not match" in said
+    assert good["url"] in said
     assert server.seen().running is None
     room.patch(server.name, {"image": {"checksum": good["checksum"]}})
     room.until_state(server.name, "provisioned")

@@ -23,6 +23,8 @@ _COMPRESSED: Final = 1 << 62
 _COPIED: Final = 1 << 63
 _READS_AS_ZERO: Final = 1
 _LARGEST: Final = 16 << 40
+_LARGEST_L1: Final = 32 << 20
+"""Bytes of the first table, which is kept in memory; QEMU reads no larger one either."""
 
 _CORRUPT, _EXTERNAL_DATA, _COMPRESSION, _EXTENDED_L2 = 1 << 1, 1 << 2, 1 << 3, 1 << 4
 _DIRTY: Final = 1 << 0
@@ -56,6 +58,10 @@ class Qcow2:
         self._cluster = 1 << bits
         self._per_table = self._cluster // 8
         needed = -(-size // (self._cluster * self._per_table))
+        if needed * 8 > _LARGEST_L1:
+            raise FormatError(
+                f"the qcow2 image needs {needed * 8} bytes for its first table; at most {_LARGEST_L1} are read"
+            )
         if l1_size < needed:
             raise FormatError(
                 f"the qcow2 image has {l1_size} entries in its first table; its disk needs {needed}"

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingot.formats import FormatError, UnsupportedFormat
@@ -56,6 +56,7 @@ NAMES = st.text("abcdefXYZ019-_. ", min_size=1, max_size=40).filter(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.tuples(NAMES, NAMES), st.binary(max_size=5000), max_size=12))
 def test_any_files_survive_the_round_trip(files: dict[tuple[str, str], bytes]) -> None:
     wanted = {f"/{folder}/{name}": content for (folder, name), content in files.items()}
@@ -138,6 +139,7 @@ def test_an_image_that_was_cut_short_says_so() -> None:
         opened(image[:-4096]).read("/etc/ironic-python-agent/ironic.crt")
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_damage_never_ends_in_anything_but_a_format_error(data: st.DataObject) -> None:
     image = bytearray(build_iso(FILES, label="a", made_at=WHEN))
@@ -154,3 +156,19 @@ def test_damage_never_ends_in_anything_but_a_format_error(data: st.DataObject) -
 def test_a_path_that_is_both_file_and_folder_is_refused() -> None:
     with pytest.raises(UnsupportedFormat, match="both a file and a folder"):
         build_iso({"/a": b"", "/a/b": b""}, label="a", made_at=WHEN)
+
+
+def test_an_announcement_of_rock_ridge_that_is_cut_short_is_a_format_error() -> None:
+    image = bytearray(build_iso(FILES, label="a", made_at=WHEN))
+    root = int.from_bytes(image[16 * 2048 + 158 : 16 * 2048 + 162], "little") * 2048
+    announcement = b"SP\x07\x01\xbe\xef"  # without its last byte
+    image[root] += len(announcement)
+    image[root + 34 : root + 34 + len(announcement)] = announcement
+    with pytest.raises(FormatError, match="Rock Ridge"):
+        opened(bytes(image))
+
+
+def test_a_folder_is_not_among_the_files() -> None:
+    iso = opened(build_iso(FILES, label="a", made_at=WHEN))
+    assert "/boot/grub/grub.cfg" in iso
+    assert "/boot/grub" not in iso

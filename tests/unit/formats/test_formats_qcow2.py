@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingot.formats import FormatError, UnsupportedFormat
@@ -46,6 +46,7 @@ def qcow2_of(raw: bytes) -> bytes:
     return out.getvalue()
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from([b"\0" * CLUSTER, b"a" * CLUSTER, b"\0" * 511 + b"b"]), max_size=6))
 def test_any_disk_survives_the_round_trip(pieces: list[bytes]) -> None:
     raw = b"".join(pieces)
@@ -118,6 +119,7 @@ def test_an_image_that_was_cut_short_says_so() -> None:
         Qcow2(io.BytesIO(bytes(200)))
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_damage_never_ends_in_anything_but_a_format_error(data: st.DataObject) -> None:
     image = bytearray(qcow2_of(disk()))
@@ -136,3 +138,15 @@ def test_damage_never_ends_in_anything_but_a_format_error(data: st.DataObject) -
                 break
     except FormatError:
         pass
+
+
+def test_a_first_table_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
+    image = bytearray(qcow2_of(disk()))
+    image[20:24] = struct.pack(">I", 9)  # the smallest clusters
+    image[24:32] = struct.pack(">Q", 1 << 40)
+    image[36:40] = struct.pack(">I", 1 << 25)
+    with (tmp_path / "large.qcow2").open("w+b") as file:
+        file.write(image)
+        file.truncate(1 << 30)  # so that the table is there, as a hole
+        with pytest.raises(FormatError, match="first table"):
+            Qcow2(file)

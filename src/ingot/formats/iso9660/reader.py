@@ -61,7 +61,9 @@ class Iso:
         return b"".join(self._bytes(offset, length) for offset, length in record.extents)
 
     def __contains__(self, path: str) -> bool:
-        return self._find(path) is not None
+        """Whether there is a file of that name, so that `read` finds it."""
+        record = self._find(path)
+        return record is not None and not record.directory
 
     def files(self) -> Iterator[tuple[str, int]]:
         """Path and size of every file, directories in the order they are met."""
@@ -153,6 +155,10 @@ class Iso:
         """How many bytes precede the system use entries; None when the image has no Rock Ridge names."""
         for record, _ in self._raw_records(self._root):
             if record.system_use[:2] == b"SP" and record.system_use[4:6] == b"\xbe\xef":
+                if len(record.system_use) < 7:
+                    raise FormatError(
+                        "the ISO image announces Rock Ridge names in an entry that is cut short"
+                    )
                 return record.system_use[6]
             return None
         return None

@@ -5,19 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import signal
 import sys
 from pathlib import Path
 
 import click
 
+from ingot.cli.parts.state import StateFolder, state_option
 from ingot.embedded.server import StateError, serve
-
-
-def _default_state() -> Path:
-    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(base) / "ingot"
 
 
 def _address(ctx: click.Context, parameter: click.Parameter, text: str) -> tuple[str, int]:
@@ -30,14 +25,7 @@ def _address(ctx: click.Context, parameter: click.Parameter, text: str) -> tuple
 
 
 @click.command("api-server")
-@click.option(
-    "--state",
-    type=click.Path(path_type=Path, file_okay=False),
-    envvar="INGOT_STATE",
-    default=_default_state,
-    show_default="the XDG state folder",
-    help="Folder that holds everything this server keeps.",
-)
+@state_option
 @click.option(
     "--listen",
     metavar="ADDRESS:PORT",
@@ -46,7 +34,7 @@ def _address(ctx: click.Context, parameter: click.Parameter, text: str) -> tuple
     callback=_address,
     help="Where to listen; port 0 takes any free one.",
 )
-def api_server(state: Path, listen: tuple[str, int]) -> None:
+def api_server(state: StateFolder, listen: tuple[str, int]) -> None:
     """Run the embedded Kubernetes API.
 
     Writes STATE/kubeconfig and STATE/kubeconfig-readonly, prints one line when it is ready, and runs until SIGTERM or Ctrl-C.
@@ -55,7 +43,7 @@ def api_server(state: Path, listen: tuple[str, int]) -> None:
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     try:
-        asyncio.run(_serve_until_stopped(state, *listen))
+        asyncio.run(_serve_until_stopped(state.path, *listen))
     except StateError as error:
         raise click.ClickException(str(error)) from error
     except BaseExceptionGroup as group:
@@ -78,8 +66,7 @@ async def _serve_until_stopped(state: Path, host: str, port: int) -> None:
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, stop.set)
     async with serve(state, host, port) as running:
-        click.echo(f"api-server ready at {running.url} (kubeconfig: {running.kubeconfig})")
-        # A reader that waits for this line may be a pipe.
-        with contextlib.suppress(OSError):
-            sys.stdout.flush()
+        # Whoever waited for this line may be gone; that is no reason not to serve the others.
+        with contextlib.suppress(BrokenPipeError):
+            click.echo(f"api-server ready at {running.url} (kubeconfig: {running.kubeconfig})")
         await stop.wait()

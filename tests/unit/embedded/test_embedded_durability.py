@@ -10,10 +10,12 @@ import signal
 import sqlite3
 import stat
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import aiohttp
 import pytest
+import yaml
 from running_server import SECRETS, Caller, calling, served
 
 from ingot.embedded.server import Running, StateError, serve
@@ -268,3 +270,75 @@ async def test_an_address_that_is_taken_is_a_sentence(tmp_path: Path) -> None:
         assert second.returncode == 1
         assert "cannot listen on 127.0.0.1:" in said.decode()
         assert "Traceback" not in said.decode()
+
+
+async def test_a_damaged_database_is_a_sentence_and_is_left_alone(tmp_path: Path) -> None:
+    async with served(tmp_path) as api:
+        for number in range(30):
+            body = {"metadata": {"name": f"s-{number}"}, "stringData": {"large": "x" * 10_000}}
+            assert (await api.call("POST", SECRETS, body))[0] == 201
+    path = tmp_path / "api" / "api.db"
+    whole = path.read_bytes()
+    page = 4096
+    path.write_bytes(whole[:page] + b"\xff" * (len(whole) - page))
+    with pytest.raises(StateError, match="cannot be used as the API's database"):
+        async with serve(tmp_path):
+            pass
+    path.write_bytes(whole)
+    async with served(tmp_path) as api:
+        assert (await api.call("GET", f"{SECRETS}/s-29"))[0] == 200
+
+
+async def test_a_state_folder_that_cannot_be_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    child = await asyncio.create_subprocess_exec(
+        *COMMAND, "--state", str(tmp_path / "file" / "state"), stderr=asyncio.subprocess.PIPE
+    )
+    _, said = await child.communicate()
+    assert child.returncode == 1
+    assert f"{tmp_path}/file/state" in said.decode()
+    assert "Traceback" not in said.decode()
+
+
+async def test_a_server_whose_ready_line_nobody_reads_serves_all_the_same(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    child = await asyncio.create_subprocess_exec(
+        *COMMAND, "--state", str(tmp_path), "--listen", "127.0.0.1:0", stdout=writing
+    )
+    os.close(writing)
+    try:
+        await until(lambda: child.returncode is not None or (tmp_path / "kubeconfig-readonly").exists())
+        url = yaml.safe_load((tmp_path / "kubeconfig").read_text())["clusters"][0]["cluster"]["server"]
+        running = Running(url, 0, tmp_path / "ca" / "ca.crt", tmp_path / "kubeconfig", tmp_path)
+        async with calling(running) as api:
+            for _ in range(20):
+                assert (await api.call("GET", "/readyz"))[0] == 200
+        child.terminate()
+        assert await child.wait() == 0
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await child.wait()
+
+
+async def test_a_certificate_that_cannot_be_renewed_today_is_tried_again_and_ends_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    certificate = tmp_path / "api" / "api-server.crt"
+    async with served(tmp_path, renew_every=0.05) as api:
+        before = certificate.read_bytes()
+        certificate.unlink()
+        certificate.mkdir()
+        await until(lambda: "was not renewed" in caplog.text)
+        assert (await api.call("GET", "/readyz"))[0] == 200
+        certificate.rmdir()
+        await until(certificate.is_file)
+        assert certificate.read_bytes() != before
+        assert (await api.call("GET", "/readyz"))[0] == 200
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not condition():  # noqa: ASYNC110 (what happens in files and logs has no event)
+            await asyncio.sleep(0.02)

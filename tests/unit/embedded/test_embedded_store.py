@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import queue
 import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from running_server import widget_crd
 
 from ingot.api.meta import Key
 from ingot.embedded.server.builtins import BUILT_IN
-from ingot.embedded.server.database import LOG_ROWS
+from ingot.embedded.server.database import LOG_ROWS, Database, Row
 from ingot.embedded.server.errors import Refused
 from ingot.embedded.server.kinds import Registry, from_crd
 from ingot.embedded.server.store import HISTORY_EVENTS, Store
@@ -180,3 +181,16 @@ async def test_objects_of_a_kind_that_is_no_longer_served_are_kept_for_when_it_i
     await without.close()
     async with opened(tmp_path) as store:
         assert store.get(WIDGET, key("a")) is not None
+
+
+def test_a_write_that_fails_in_no_foreseen_way_is_answered_and_the_next_one_works(tmp_path: Path) -> None:
+    answers: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
+    database = Database(tmp_path / "api.db", lambda rows, error: answers.put(error))
+    database.start()
+    try:
+        database.submit(0, Row(1, "ADDED", "widgets", "default", "no text: \ud800", 0.0, b"{}", None))
+        assert isinstance(answers.get(timeout=60), UnicodeEncodeError)
+        database.submit(1, Row(2, "ADDED", "widgets", "default", "text", 0.0, b"{}", None))
+        assert answers.get(timeout=60) is None
+    finally:
+        database.close()

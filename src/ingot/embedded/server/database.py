@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ingot.embedded.server.errors import ServerError, StateError
 
@@ -77,20 +77,28 @@ class Database:
         self._queue: queue.SimpleQueue[tuple[int, Row] | None] = queue.SimpleQueue()
         self._failed_epoch = -1
         self._connection = _opened(path)
-        self._log_rows, self._log_bytes = self._connection.execute(
+        ((self._log_rows, self._log_bytes),) = self._read(
             "SELECT count(*), coalesce(sum(length(body)), 0) FROM log"
-        ).fetchone()
+        )
         self._thread = threading.Thread(target=self._write_until_closed, name="api-database", daemon=True)
 
     def objects(self) -> Iterator[ObjectRow]:
-        rows = self._connection.execute("SELECT resource, namespace, name, version, at, body FROM object")
+        rows = self._read("SELECT resource, namespace, name, version, at, body FROM object")
         return (ObjectRow(*row) for row in rows)
 
     def log(self) -> Iterator[Row]:
-        rows = self._connection.execute(
+        rows = self._read(
             "SELECT version, type, resource, namespace, name, at, body, was FROM log ORDER BY version"
         )
         return (Row(*row) for row in rows)
+
+    def _read(self, query: str) -> Iterator[Any]:
+        """The rows of a query. A file can be damaged anywhere, so each of them may be the one that cannot be read."""
+        try:
+            yield from self._connection.execute(query)
+        except sqlite3.DatabaseError as error:
+            self._connection.close()
+            raise _unusable(self._path, error) from error
 
     def start(self) -> None:
         """From here on only the writing thread touches the file."""
@@ -134,7 +142,7 @@ class Database:
             return
         try:
             self._commit(rows)
-        except sqlite3.Error as error:
+        except Exception as error:  # the edge of the thread: without it no write would ever be answered again
             self._failed_epoch = max(epoch for epoch, _ in batch)
             self._on_done(rows, error)
         else:
@@ -148,7 +156,7 @@ class Database:
                 _apply(connection, row)
             trimmed_rows, trimmed_bytes = self._trim(rows)
             connection.execute("COMMIT")
-        except sqlite3.Error:
+        except Exception:  # whatever it is, no half of a batch may stay
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
@@ -187,7 +195,10 @@ def _apply(connection: sqlite3.Connection, row: Row) -> None:
 
 def _opened(path: Path) -> sqlite3.Connection:
     # The file holds Secrets; SQLite gives its companions (-wal, -shm) the mode of the file itself.
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise _unusable(path, error) from error
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
@@ -195,13 +206,17 @@ def _opened(path: Path) -> sqlite3.Connection:
         _prepare(connection, path)
     except sqlite3.DatabaseError as error:
         connection.close()
-        raise StateError(
-            f"{path} cannot be used as the API's database ({error}). Put a backup in its place, or move it away to start empty."
-        ) from error
+        raise _unusable(path, error) from error
     except StateError:
         connection.close()
         raise
     return connection
+
+
+def _unusable(path: Path, error: Exception) -> StateError:
+    return StateError(
+        f"{path} cannot be used as the API's database ({error}). Put a backup in its place, or move it away to start empty."
+    )
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:

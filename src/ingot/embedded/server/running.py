@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import logging
 import os
 import ssl
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -36,7 +37,8 @@ from ingot.embedded.server.store import Store
 from ingot.embedded.server.writing import Deletion, Manner, Writing
 from ingot.trust import Authority, Certificate
 
-_RENEW_EVERY: Final = 12 * 3600.0
+log = logging.getLogger(__name__)
+
 _STOP_WITHIN: Final = 3.0
 
 
@@ -58,8 +60,12 @@ async def serve(
     port: int = 0,
     *,
     crds: Sequence[Mapping[str, Any]] | None = None,
+    renew_every: float = 12 * 3600.0,
 ) -> AsyncIterator[Running]:
-    """Serve the API of this state folder until the block is left. Without `crds`, the kinds of this release are served."""
+    """Serve the API of this state folder until the block is left. Without `crds`, the kinds of this release are served.
+
+    Every so many seconds (`renew_every`) the certificate is looked at, and renewed when its end is near.
+    """
     definitions = all_crds() if crds is None else crds
     folder = state / "api"
     with _locked(folder):
@@ -76,7 +82,7 @@ async def serve(
             async with asyncio.TaskGroup() as tasks:
                 background = [
                     tasks.create_task(Garbage(store, registry, writing).run()),
-                    tasks.create_task(_keep_renewed(authority, folder, host, context)),
+                    tasks.create_task(_keep_renewed(authority, folder, host, context, every=renew_every)),
                 ]
                 try:
                     async with _listening(api, store, host, port, context) as bound:
@@ -128,19 +134,32 @@ def _certificate(authority: Authority, folder: Path, host: str) -> Certificate:
     return authority.issue(folder, "api-server", [name for name in names if name not in ("0.0.0.0", "::")])  # noqa: S104 (compared with, not bound to)
 
 
-async def _keep_renewed(authority: Authority, folder: Path, host: str, context: ssl.SSLContext) -> None:
+async def _keep_renewed(
+    authority: Authority, folder: Path, host: str, context: ssl.SSLContext, *, every: float
+) -> None:
     """A server that runs for months must not end with its first certificate. New connections get the new one."""
     while True:
-        await asyncio.sleep(_RENEW_EVERY)
-        renewed = await asyncio.to_thread(_certificate, authority, folder, host)
-        context.load_cert_chain(renewed.cert_file, renewed.key_file)
+        await asyncio.sleep(every)
+        try:
+            renewed = await asyncio.to_thread(_certificate, authority, folder, host)
+            context.load_cert_chain(renewed.cert_file, renewed.key_file)
+        except OSError as error:
+            # A third of its life is left: a disk that is full today is no reason to stop serving.
+            log.error(
+                "the certificate in %s was not renewed (%s); it is tried again in %g s", folder, error, every
+            )
 
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    folder.mkdir(parents=True, exist_ok=True)
-    folder.chmod(0o700)
-    handle = os.open(folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
+        handle = os.open(folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StateError(
+            f"{folder.parent} cannot be used as the state folder ({error}). Choose another one with --state."
+        ) from error
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

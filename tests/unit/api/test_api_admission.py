@@ -57,6 +57,24 @@ def image(**parts: str) -> Json:
     return {"image": {key: value for key, value in (IMAGE | parts).items() if value != "absent"}}
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftps://admin:hunter2@images/a.raw",
+        "http://admin:hunter2@images:port/a.raw",
+        "http://admin:hunter2@images/a b.raw",
+        "http://admin:1/hunter2@images/a.raw\n",
+        "http://admin:x/hunter2@images/a.raw",
+        "http://admin:hunter2@",
+    ],
+)
+@pytest.mark.parametrize("field", ["url", "checksum"])
+def test_a_password_in_a_refused_url_is_not_repeated(field: str, url: str) -> None:
+    errors = created(a_host(image(**{field: url})))
+    assert [error.path for error in errors] == [f"spec.image.{field}"]
+    assert "hunter2" not in str(errors[0]) + repr(errors[0])
+
+
 def status(state: str, operational: str = "OK") -> Json:
     return {"operationalStatus": operational, "provisioning": {"ID": "n1", "state": state}}
 

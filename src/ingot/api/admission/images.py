@@ -14,6 +14,8 @@ URL_SCHEMES: Final = ("http", "https", "ftp", "gopher", "oci")
 CHECKSUM_SCHEMES: Final = ("http", "https")
 
 _PRINTABLE: Final = re.compile(r"[\x21-\x7e]+")
+# Up to the last @ of the whole text: a password that was not encoded may hold slashes, too.
+_CREDENTIALS: Final = re.compile(r"(?<=://).*@", re.DOTALL)
 
 
 def image(host: BareMetalHost) -> Iterator[FieldError]:
@@ -28,21 +30,24 @@ def image(host: BareMetalHost) -> Iterator[FieldError]:
 
 
 def _url(path: str, url: str, schemes: tuple[str, ...]) -> Iterator[FieldError]:
+    shown = _CREDENTIALS.sub("******@", url)
     if not _PRINTABLE.fullmatch(url):
         yield invalid(
-            path, url, "a URL consists of printable ASCII characters without spaces; encode others as %XX."
+            path, shown, "a URL consists of printable ASCII characters without spaces; encode others as %XX."
         )
         return
     try:
         parts = urlsplit(url)
         scheme, host, _ = parts.scheme, parts.hostname, parts.port
     except ValueError as error:
-        yield invalid(path, url, f"this is not a URL: {error}.")
+        # The error quotes what it takes for the port, which can be a part of a password.
+        problem = f"this is not a URL: {error}." if shown == url else "what follows the user name is no host."
+        yield invalid(path, shown, problem)
         return
     if scheme not in schemes:
-        yield not_supported(path, url, f"the scheme has to be one of: {', '.join(schemes)}.")
+        yield not_supported(path, shown, f"the scheme has to be one of: {', '.join(schemes)}.")
     elif not host:
-        yield invalid(path, url, f"the URL names no host; write {scheme}://HOST/PATH.")
+        yield invalid(path, shown, f"the URL names no host; write {scheme}://HOST/PATH.")
 
 
 def _checksum(found: Image) -> Iterator[FieldError]:

@@ -35,7 +35,10 @@ class Lab:
     async def open(cls, state: Path) -> AsyncIterator[Self]:
         """The lab of this state folder."""
         labfile.load(state)
-        token = Secret((state / "lab" / "token").read_text().strip())
+        try:
+            token = Secret((state / "lab" / "token").read_text().strip())
+        except FileNotFoundError:
+            raise LabError(f"the lab in {state} is not built to its end; start it again") from None
         connector = aiohttp.TCPConnector(ssl=client_context(state / "ca" / "ca.crt"))
         headers = {"Authorization": f"Bearer {token.reveal()}"}
         async with aiohttp.ClientSession(connector=connector, headers=headers) as session:

@@ -65,7 +65,7 @@ class Control:
     @web.middleware
     async def _authenticate(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         given = request.headers.get("Authorization", "").removeprefix("Bearer ")
-        if not hmac.compare_digest(given.encode(), self._token.reveal().encode()):
+        if not hmac.compare_digest(given.encode(errors="replace"), self._token.reveal().encode()):
             return _error(
                 401, "this call needs the lab's token: Authorization: Bearer <content of lab/token>"
             )

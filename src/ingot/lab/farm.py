@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import logging
 import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -26,6 +27,8 @@ from ingot.lab.settings import FarmSettings
 from ingot.lab.views import AddedImage
 from ingot.trust import Authority, Certificate, client_context, kept_token
 
+_log = logging.getLogger(__name__)
+
 _RENEWAL_CHECK: Final = 24 * 3600.0
 
 
@@ -34,6 +37,7 @@ class Farm:
 
     def __init__(self, settings: FarmSettings) -> None:
         self._settings = settings
+        self._saving = asyncio.Lock()
         self._folder = settings.state / "lab"
         self._authority = Authority(settings.state / "ca")
         self.lab: Final[LabFile] = labfile.grown(
@@ -93,7 +97,7 @@ class Farm:
         if not password:
             raise LabError("a BMC's password cannot be empty")
         self._named(name).plate.password = password
-        await asyncio.to_thread(labfile.save, self._settings.state, self.lab)
+        await self._save()
 
     async def add_image(self, name: str, content: bytes) -> AddedImage:
         url, digest = await self._depot.put(name, content)
@@ -107,7 +111,7 @@ class Farm:
             await machine.start()
         await self._control.start()
         self.lab.control_url = self._control.url
-        await asyncio.to_thread(labfile.save, self._settings.state, self.lab)
+        await self._save()
 
     async def _stop(self) -> None:
         await self._control.stop()
@@ -144,15 +148,24 @@ class Farm:
                 )
             )
 
+    async def _save(self) -> None:
+        async with self._saving:  # of two writes at once the older could be the one that stays
+            await asyncio.to_thread(labfile.save, self._settings.state, self.lab)
+
     def _issue(self) -> Certificate:
-        return self._authority.issue(self._folder, "lab", [self._settings.listen_host, "localhost"])
+        # The servers stay where they were built, also when the control face moves.
+        hosts = dict.fromkeys((self._settings.listen_host, self.lab.host, "localhost"))
+        return self._authority.issue(self._folder, "lab", list(hosts))
 
     async def _renew(self) -> None:
         """Look once a day whether the certificate is due; a context that loads a new one uses it from then on."""
         while True:
             await asyncio.sleep(_RENEWAL_CHECK)
-            made = await asyncio.to_thread(self._issue)
-            self._context.load_cert_chain(made.cert_file, made.key_file)
+            try:
+                made = await asyncio.to_thread(self._issue)
+                self._context.load_cert_chain(made.cert_file, made.key_file)
+            except Exception:  # a full disk today must not mean an expired certificate in a month
+                _log.exception("the lab's certificate could not be looked after; tried again tomorrow")
 
     def _named(self, name: str) -> Chassis:
         for machine in self._machines:

@@ -67,8 +67,10 @@ class Machine:
         async with self._switching:
             await self._forget_shutdown()
             await self._end()
-        if self._closing is not None:
+        if self._closing is not None:  # it may be a restart, which leaves something running again
             await asyncio.wait([self._closing])
+            async with self._switching:
+                await self._end()
 
     def looked_at(self) -> None:
         """Somebody read the power state."""

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from ingot.lab.errors import LabError
 from ingot.trust import write_private
 
 LOG_LINES = 200
@@ -129,12 +130,21 @@ class Record(msgspec.Struct, kw_only=True):
         del self.power_actions[:-POWER_ACTIONS]
 
 
+def _load(file: Path) -> Record:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Record)
+    except msgspec.DecodeError as error:
+        raise LabError(
+            f"{file} cannot be read ({error}); restore it, or remove it to have the server as if it were new"
+        ) from error
+
+
 class Store:
     """The record in its file."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self.record = msgspec.json.decode(file.read_bytes(), type=Record) if file.exists() else Record()
+        self.record = _load(file) if file.exists() else Record()
         self._lock = asyncio.Lock()
         self._asked = 0
         self._written = 0

@@ -6,11 +6,13 @@ import asyncio
 import base64
 import contextlib
 import gzip
+import http.client
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 from aiohttp import web
@@ -145,6 +147,17 @@ async def until(condition: Callable[[], Awaitable[bool]], what: str) -> None:
                 await asyncio.sleep(0.02)
     except TimeoutError:
         raise AssertionError(f"waited {DEADLINE:.0f} s in vain for {what}") from None
+
+
+def status_of(bench: Bench, url: str, headers: dict[str, str]) -> int:
+    """The answer to a GET whose headers travel byte by byte (Latin-1), as a rude client sends them. Blocks."""
+    parts = urlsplit(url)
+    context = client_context(bench.state / "ca" / "ca.crt")
+    with contextlib.closing(
+        http.client.HTTPSConnection(str(parts.hostname), parts.port, context=context)
+    ) as connection:
+        connection.request("GET", parts.path, headers=headers)
+        return connection.getresponse().status
 
 
 @contextlib.asynccontextmanager

@@ -18,7 +18,7 @@ from ingot.trust import Authority
 
 NODE = "11111111-2222-3333-4444-555555555555"
 TOKEN = "a-token-of-forty-three-characters-or-so-xyz"
-DEADLINE = 30.0
+DEADLINE = 120.0
 
 
 @dataclass

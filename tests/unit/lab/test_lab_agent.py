@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import gzip
 import hashlib
 from typing import Any
 
@@ -186,6 +188,21 @@ async def test_an_image_that_cannot_be_used_fails_with_a_reason(
     done = await bench.deploy(info)
     assert done["command_status"] == "FAILED"
     assert words in done["command_error"]["details"]
+
+
+async def test_a_config_drive_that_is_not_whole_fails_the_step(bench: Bench) -> None:
+    await bench.boot_ramdisk()
+    image = bench.lab.file.image("raw")
+    info = {"id": "image", "urls": [image.url], "os_hash_algo": "sha256", "os_hash_value": image.sha256}
+    packed = gzip.compress(config_drive(user_data=USER_DATA, hostname="web-1"))
+    for content in (packed[: len(packed) // 2], b"no gzip"):
+        args = {"image_info": info, "configdrive": base64.b64encode(content).decode()}
+        step = {"interface": "deploy", "step": "write_image", "args": args}
+        await bench.ironic.order("deploy.execute_deploy_step", {"step": step})
+        done = await bench.ironic.finished()
+        assert done["command_status"] == "FAILED"
+        assert "the config drive is not base64 and gzip" in done["command_error"]["details"]
+    assert (await bench.server()).deployments == 0
 
 
 async def test_md5_works_where_ironic_allows_it(bench: Bench) -> None:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
 import aiohttp
 import pytest
-from lab_bench import Bench, until
+from lab_bench import FAST, Bench, status_of, until
+from lab_ironic import LabIronic
 
+from ingot.lab.client import Lab
+from ingot.lab.farm import Farm
 from ingot.lab.record import Faults
+from ingot.lab.settings import FarmSettings
 
 SESSIONS = "/redfish/v1/SessionService/Sessions"
 
@@ -42,6 +50,16 @@ async def test_a_wrong_password_is_refused_in_redfish_words(bench: Bench) -> Non
     assert "password is wrong" in body["error"]["@Message.ExtendedInfo"][0]["Message"]
     assert (await bench.bmc("GET", auth=None))[0] == 401
     assert await log_in(bench, "wrong") == (401, "")
+
+
+@pytest.mark.parametrize("header", ["Basic \xfc", "Basic !", "Basic dXNlcg==", "Digest x", "Basic /w=="])
+async def test_a_header_that_is_no_log_in_is_refused(bench: Bench, header: str) -> None:
+    plate, path = bench.plate, f"/redfish/v1/Systems/{bench.plate.system_id}"
+    for headers in ({"Authorization": header}, {"X-Auth-Token": header}):
+        status = await asyncio.to_thread(
+            status_of, bench, f"https://{plate.host}:{plate.bmc_port}{path}", headers
+        )
+        assert status == 401
 
 
 async def test_a_session_works_until_it_is_closed(bench: Bench) -> None:
@@ -138,15 +156,28 @@ async def test_a_bmc_that_is_down_refuses_connections_until_it_is_up(bench: Benc
     assert (await bench.bmc("GET"))[0] == 200
 
 
-async def test_a_graceful_shutdown_takes_its_time_and_ends_off(bench: Bench) -> None:
+async def test_a_graceful_shutdown_ends_off(bench: Bench) -> None:
     await bench.reset("On")
     await bench.reset("GracefulShutdown")
-    assert (await bench.bmc("GET"))[1]["PowerState"] == "On"
 
     async def off() -> bool:
         return (await bench.server()).power == "Off"
 
     await until(off, "the power to be off")
+
+
+async def test_a_graceful_shutdown_takes_its_time_and_is_overtaken_by_a_forced_one(
+    tmp_path: Path, ironic: LabIronic
+) -> None:
+    slow = replace(FAST, shutdown=3600.0)
+    settings = FarmSettings(state=tmp_path, servers=1, agent_api=ironic.url, timings=slow)
+    async with Farm.running(settings), Lab.open(tmp_path) as lab:
+        bench = Bench(tmp_path, lab, ironic)
+        await bench.reset("On")
+        await bench.reset("GracefulShutdown")
+        assert (await bench.bmc("GET"))[1]["PowerState"] == "On"
+        await bench.reset("ForceOff")
+        assert (await bench.bmc("GET"))[1]["PowerState"] == "Off"
 
 
 async def test_power_actions_are_counted_in_order(bench: Bench) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from typing import Any
 
 import aiohttp
 import pytest
-from lab_bench import Bench
+from lab_bench import Bench, status_of
 
 from ingot.lab.errors import LabError
 from ingot.lab.samples import sample_disk
@@ -68,6 +69,11 @@ async def test_the_control_face_needs_its_token(bench: Bench) -> None:
         status, body, _ = await fetch(bench, "GET", url, headers=headers)
         assert status == 401
         assert b"lab's token" in body
+
+
+async def test_a_token_of_odd_bytes_is_refused(bench: Bench) -> None:
+    url = f"{bench.lab.file.control_url}/lab/v1/servers"
+    assert await asyncio.to_thread(status_of, bench, url, {"Authorization": "Bearer \xfc"}) == 401
 
 
 async def test_the_control_face_never_shows_a_password(bench: Bench) -> None:

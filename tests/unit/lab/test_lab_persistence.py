@@ -6,19 +6,26 @@ import asyncio
 import contextlib
 import json
 import signal
+import socket
+import ssl
 import sys
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from click.testing import CliRunner
-from lab_bench import Bench, config_drive, until
+from lab_bench import FAST, Bench, config_drive, until
 from lab_ironic import DEADLINE, LabIronic
 
 from ingot.cli.lab import lab as lab_command
+from ingot.lab import labfile
+from ingot.lab.chassis import Chassis
 from ingot.lab.client import Lab
 from ingot.lab.errors import LabError
 from ingot.lab.farm import Farm
+from ingot.lab.machine import Machine
 from ingot.lab.record import Faults
 from ingot.lab.settings import FarmSettings
 
@@ -117,6 +124,61 @@ async def test_an_agent_goes_on_as_the_same_agent(killable: Bench, farm: FarmPro
     assert len(killable.ironic.inspections) == 1
     status, _ = await killable.ironic.order("clean.get_clean_steps", {}, wait=True)
     assert status == 200
+
+
+async def test_an_agent_whose_port_is_taken_waits_for_it(tmp_path: Path, ironic: LabIronic) -> None:
+    settings = FarmSettings(state=tmp_path, servers=1, agent_api=ironic.url, timings=FAST)
+    async with Farm.running(settings), Lab.open(tmp_path) as lab:
+        await Bench(tmp_path, lab, ironic).boot_ramdisk()
+    port = urlsplit(ironic.heartbeats[-1]["callback_url"]).port
+    heard = len(ironic.heartbeats)
+
+    async def again() -> bool:
+        return len(ironic.heartbeats) > heard
+
+    with socket.create_server(("127.0.0.1", port)) as taken:
+        async with Farm.running(settings), Lab.open(tmp_path) as lab:
+            await Bench(tmp_path, lab, ironic).said(f"cannot listen on 127.0.0.1:{port}")
+            taken.close()
+            await until(again, "a heartbeat once the port is free")
+    assert ironic.heartbeats[-1] == ironic.heartbeats[0]
+
+
+async def test_a_farm_that_stops_while_a_server_restarts_itself_leaves_nothing_running(
+    tmp_path: Path,
+) -> None:
+    [plate] = labfile.grown(tmp_path, host="127.0.0.1", servers=1).servers
+    slow = replace(FAST, boot=3600.0)
+    machine = Machine(Chassis(plate, tmp_path / "server"), timings=slow, trusted=ssl.create_default_context())
+    await machine.reset("On")
+    before = asyncio.all_tasks()
+    await machine.power_from_within(again=True)
+    await machine.stop()
+    assert asyncio.all_tasks() <= before
+    assert machine.chassis.record.boots == 2, "the restart that was under way is not lost"
+
+
+async def test_a_record_that_cannot_be_read_is_named(killable: Bench, farm: FarmProcess) -> None:
+    await killable.reset("On")
+    await farm.end(signal.SIGKILL)
+    record = killable.state / "lab" / "servers" / "server-1" / "record.json"
+    record.write_text("{")
+    settings = FarmSettings(state=killable.state, servers=1, agent_api="https://127.0.0.1:1")
+    with pytest.raises(LabError, match=f"{record} cannot be read"):
+        async with Farm.running(settings):
+            pass
+
+
+async def test_a_farm_that_listens_elsewhere_still_vouches_for_its_servers(
+    tmp_path: Path, ironic: LabIronic
+) -> None:
+    for host in ("127.0.0.1", "127.0.0.2"):
+        settings = FarmSettings(state=tmp_path, servers=1, agent_api=ironic.url, listen_host=host)
+        async with Farm.running(settings), Lab.open(tmp_path) as lab:
+            bench = Bench(tmp_path, lab, ironic)
+            assert bench.plate.host == "127.0.0.1"
+            assert (await bench.bmc("GET"))[0] == 200
+            assert (await bench.server()).power == "Off"
 
 
 async def test_an_image_that_was_being_written_is_written_to_its_end_and_counts_once(

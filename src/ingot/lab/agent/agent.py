@@ -16,6 +16,7 @@ from ingot.lab.agent.certificate import AgentCertificate, new_certificate
 from ingot.lab.agent.commands import Commands, PowerSwitch
 from ingot.lab.agent.ironic import IronicApi, NotTaken
 from ingot.lab.chassis import Chassis
+from ingot.lab.errors import LabError
 from ingot.lab.hardware import inspection_data
 from ingot.lab.listener import Listener
 from ingot.lab.record import Ramdisk
@@ -120,7 +121,7 @@ class Agent:
         listener = Listener(
             self._commands.app(), host=host, port=self._ramdisk.port, context=certificate.context()
         )
-        await listener.start()
+        await self._listen(listener)
         try:
             self._ramdisk.port = listener.port
             await self._chassis.save()
@@ -128,6 +129,18 @@ class Agent:
             await self._heartbeats(f"https://{host}:{listener.port}", certificate.pem())
         finally:
             await listener.stop()
+
+    async def _listen(self, listener: Listener) -> None:
+        """Ironic takes no heartbeat that names another port than the first one did, so a port that is taken is waited for."""
+        told = False
+        while True:
+            try:
+                return await listener.start()
+            except LabError as error:
+                if not told:
+                    self._chassis.note(f"the agent waits: {error}")
+                told = True
+            await asyncio.sleep(self._timings.heartbeat_gap)
 
     async def _heartbeats(self, callback_url: str, certificate: str) -> None:
         gap = self._timings.heartbeat_gap

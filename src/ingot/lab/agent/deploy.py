@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
-import gzip
 import hashlib
 import ssl
 import time
@@ -144,6 +142,7 @@ async def _write(chassis: Chassis, info: ImageInfo, scratch: Path, mib_per_secon
     begun = time.monotonic()
     # From here on the disk holds neither the old image nor yet the new one.
     chassis.record.image_size = None
+    await chassis.save()
     try:
         size = await in_thread(partial(chassis.disk.write_image, scratch, found))
     except (FormatError, ValueError, OSError) as error:
@@ -163,8 +162,11 @@ def _unpacked(config_drive: Any) -> bytes | None:
         return None
     try:
         packed = base64.b64decode(str(config_drive), validate=False)
-        content = zlib.decompressobj(wbits=31).decompress(packed, _LARGEST_CONFIG_DRIVE)
-    except (binascii.Error, zlib.error, gzip.BadGzipFile) as error:
+        stream = zlib.decompressobj(wbits=31)
+        content = stream.decompress(packed, _LARGEST_CONFIG_DRIVE)
+        if not stream.eof:
+            raise ValueError(f"it ends too early, or has more than {_LARGEST_CONFIG_DRIVE} bytes")
+    except (ValueError, zlib.error) as error:
         raise StepFailed(
             f"the config drive is not base64 and gzip: {error}",
             kind="InstanceDeployFailure",

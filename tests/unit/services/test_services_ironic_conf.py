@@ -67,6 +67,11 @@ def test_power_is_never_forced_back_and_history_is_kept() -> None:
     assert conductor["node_history"] == "true"
 
 
+def test_a_clean_wipes_metadata_and_no_whole_disk_unasked() -> None:
+    deploy = parsed(SETTINGS)["deploy"]
+    assert (deploy["erase_devices_priority"], deploy["erase_devices_metadata_priority"]) == ("0", "10")
+
+
 def test_every_path_that_ironic_writes_is_below_the_state_folder() -> None:
     for option in options(SETTINGS):
         if option.value.startswith("/"):

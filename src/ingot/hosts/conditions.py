@@ -59,14 +59,14 @@ def conditions(
     at: datetime,
 ) -> list[Condition]:
     """The conditions for this status, in place of those it has. Conditions of others are kept as they are."""
+    before = {condition.type: condition for condition in status.conditions}
     verdicts: dict[str, _Verdict] = {
-        C.MANAGEABLE: _manageable(status, state, vitals),
+        C.MANAGEABLE: _manageable(status, state, vitals, before.get(C.MANAGEABLE)),
         C.AVAILABLE_FOR_PROVISIONING: _available(state),
         C.PROVISIONED: _provisioned(state),
         C.READY: _ready(status, state),
         C.PROGRESSING: _progressing(status, state),
     }
-    before = {condition.type: condition for condition in status.conditions}
     health = _health(vitals, known=C.HEALTHY in before)
     if health is not None:
         verdicts[C.HEALTHY] = health
@@ -102,13 +102,17 @@ def _condition(
     )
 
 
-def _manageable(status: BareMetalHostStatus, state: State, vitals: Vitals | None) -> _Verdict:
+def _manageable(
+    status: BareMetalHostStatus, state: State, vitals: Vitals | None, before: Condition | None
+) -> _Verdict:
     if state in _NOT_MANAGED:
         return _Verdict("False", R.NOT_MANAGED)
     if state is State.REGISTERING:
         failed = status.operational_status is OperationalStatus.ERROR
         return _Verdict("False", R.REGISTRATION_FAILED if failed else R.REGISTERING)
-    if vitals is not None and vitals.power_failure and state not in _NO_POWER_FAULT:
+    # A pass that did not get as far as looking at the machine does not know better than the one before it.
+    lost = vitals.power_failure if vitals else before is not None and before.reason == R.POWER_FAILURE
+    if lost and state not in _NO_POWER_FAULT:
         return _Verdict("False", R.POWER_FAILURE)
     return _Verdict("True", R.MANAGEABLE)
 

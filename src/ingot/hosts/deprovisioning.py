@@ -6,7 +6,7 @@ from typing import Final
 
 from ingot.api.baremetalhost import ErrorType, EventReason, State
 from ingot.hosts.host_pass import Pass
-from ingot.hosts.outcome import Advance, Fail, Outcome, Wait
+from ingot.hosts.outcome import SOON, Advance, Fail, Outcome, Wait
 from ingot.provisioner import Busy, Failed, NotRegistered, Ready
 
 GIVE_UP_AFTER: Final = 3
@@ -23,7 +23,7 @@ async def deprovisioning(p: Pass) -> Outcome:
         case Busy(why):
             return Wait(why)
         case NotRegistered(why):
-            return Advance(State.DELETING) if p.deleting else Wait(why)
+            return Advance(State.DELETING) if p.deleting else Wait(why, look_again=SOON)
         case Failed(message):
             if p.deleting and p.status.error_count > GIVE_UP_AFTER:
                 return Advance(State.POWERING_OFF_BEFORE_DELETE)

@@ -15,7 +15,7 @@ from ingot.api.hardwaredata import FINALIZER, HARDWARE_DATA
 from ingot.api.inspection import inspection_is_disabled
 from ingot.api.wire import wire
 from ingot.hosts.host_pass import Pass
-from ingot.hosts.outcome import Advance, Block, Fail, Outcome, Wait
+from ingot.hosts.outcome import SOON, Advance, Block, Fail, Outcome, Wait
 from ingot.hosts.registering import access
 from ingot.hosts.secrets import bmc_credentials, owner_of
 from ingot.kube import AlreadyExists, NotFound
@@ -39,7 +39,7 @@ async def inspecting(p: Pass) -> Outcome:
         case Busy(why):
             return Wait(why)
         case NotRegistered(why):
-            return Wait(why)
+            return Wait(why, look_again=SOON)
         case Failed(message):
             return Fail(ErrorType.INSPECTION, message)
         case Ready(details):

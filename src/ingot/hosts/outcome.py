@@ -16,6 +16,10 @@ LOOK_AGAIN: Final = 300.0
 this is for the event that never comes because what should have sent it is dead."""
 
 
+SOON: Final = 5.0
+"""Seconds after which a host is looked at that waits for nothing but another pass."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stay:
     """The host is where it should be; only a change of it or of its machine matters."""

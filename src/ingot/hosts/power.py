@@ -9,7 +9,7 @@ from typing import Final
 
 from ingot.api.baremetalhost import BareMetalHost, ErrorType, EventReason, State
 from ingot.hosts.host_pass import Pass
-from ingot.hosts.outcome import Fail, Outcome, Wait
+from ingot.hosts.outcome import SOON, Fail, Outcome, Wait
 from ingot.provisioner import Busy, Failed, NotRegistered, Power, PowerOffMode, Ready
 
 POWER_MANAGED: Final = frozenset({State.AVAILABLE, State.PROVISIONED, State.EXTERNALLY_PROVISIONED})
@@ -27,7 +27,7 @@ def wanted_power(host: BareMetalHost) -> Power | None:
 async def manage_power(p: Pass) -> Outcome | None:
     """Switch the machine where needed; None when it is as wanted."""
     if not await look_at_vitals(p):
-        return Wait("the back end does not know the host; it is registered again")
+        return Wait("the back end does not know the host; it is registered again", look_again=SOON)
     if p.vitals is not None and p.vitals.powered_on is not None:
         p.change(powered_on=p.vitals.powered_on)
     wanted = wanted_power(p.current)
@@ -48,8 +48,10 @@ async def manage_power(p: Pass) -> Outcome | None:
             p.tell(reason, f"Host powered {wanted.value}")
             p.completed()
             return None
-        case Busy(why) | NotRegistered(why):
+        case Busy(why):
             return Wait(why)
+        case NotRegistered(why):
+            return Wait(why, look_again=SOON)
         case Failed(message):
             return Fail(ErrorType.POWER_MANAGEMENT, message)
 

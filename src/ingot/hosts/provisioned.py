@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ingot.api.baremetalhost import ErrorType, State
 from ingot.api.installed import must_deprovision
 from ingot.hosts.host_pass import Pass
-from ingot.hosts.outcome import Advance, Fail, Outcome, Stay, Wait
+from ingot.hosts.outcome import SOON, Advance, Fail, Outcome, Stay, Wait
 from ingot.hosts.power import manage_power
 from ingot.provisioner import Busy, Failed, NotRegistered, Ready
 
@@ -42,8 +42,10 @@ async def _adopt(p: Pass) -> Outcome | None:
         p.status.provisioning.image,
         again=p.failed_with(ErrorType.PROVISIONED_REGISTRATION),
     ):
-        case Busy(why) | NotRegistered(why):
+        case Busy(why):
             return Wait(why)
+        case NotRegistered(why):
+            return Wait(why, look_again=SOON)
         case Failed(message):
             return Fail(ErrorType.PROVISIONED_REGISTRATION, message)
         case Ready():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ingot.api.baremetalhost import ErrorType, EventReason, State
 from ingot.api.installed import must_deprovision
 from ingot.hosts.host_pass import Pass
-from ingot.hosts.outcome import Advance, Block, Fail, Outcome, Wait
+from ingot.hosts.outcome import SOON, Advance, Block, Fail, Outcome, Wait
 from ingot.hosts.secrets import config_drive
 from ingot.provisioner import Busy, Deployment, Failed, NotRegistered, Ready
 
@@ -18,21 +18,23 @@ async def provisioning(p: Pass) -> Outcome:
     if p.failed_with(ErrorType.PROVISIONING):
         p.change(provisioning_fail_count=p.status.provisioning_fail_count + 1)
         return Advance(State.DEPROVISIONING)
-    image, attempted = p.host.spec.image, p.status.last_attempted_image
-    if image is None or attempted is None or must_deprovision(p.current):
+    attempted = p.status.last_attempted_image
+    if attempted is None or must_deprovision(p.current):
         return Advance(State.DEPROVISIONING)
     drive = await config_drive(p)
     if isinstance(drive, Block):
         return drive
     order = Deployment(
-        image=image,
+        image=attempted,
         config_drive=drive,
         root_device=p.status.provisioning.root_device_hints,
         boot_mode=p.host.spec.boot_mode or "UEFI",
     )
     match await p.tools.backend.provision(p.ref, order, permit=p.permit, again=False):
-        case Busy(why) | NotRegistered(why):
+        case Busy(why):
             return Wait(why)
+        case NotRegistered(why):
+            return Wait(why, look_again=SOON)
         case Failed(message):
             return Fail(ErrorType.PROVISIONING, message)
         case Ready():

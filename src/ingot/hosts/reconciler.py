@@ -63,6 +63,10 @@ class HostReconciler:
         if Annotation.PAUSED in host.metadata.annotations or self._not_ours(host):
             return Done()
         p = Pass(host, self._tools)
+        if (why := _must_not_be_touched(host)) is not None:
+            p.tell(EventReason.INVALID_ANNOTATION_VALUE, why, "Warning")
+            await p.save(why)
+            return Done()
         if p.status.error_type and (left := self._retries.remaining(key, grounds=self._grounds(p))):
             return Again(left, p.status.error_message)
         return await self._pass(p)
@@ -183,6 +187,21 @@ class HostReconciler:
             found = self._tools.secrets.get(key)
             versions.append(f"{key}@{found.metadata.resource_version if found is not None else 'absent'}")
         return (str(p.host.metadata.generation), str(p.deleting), *versions)
+
+
+def _must_not_be_touched(host: BareMetalHost) -> str | None:
+    """Why a host is left alone: it asks for something that, done wrongly, costs a running machine."""
+    if Annotation.DETACHED in host.metadata.annotations:
+        return (
+            f"the host is left alone because of its annotation {Annotation.DETACHED}: this version of Ingot cannot detach. "
+            "Remove the annotation to have it managed or deleted."
+        )
+    if Annotation.STATUS in host.metadata.annotations and host.status.last_updated is None:
+        return (
+            f"the host is left alone because of its annotation {Annotation.STATUS}: this version of Ingot cannot take over a "
+            "status from elsewhere, and would inspect a machine that may be running. Remove the annotation to start anew."
+        )
+    return None
 
 
 def _last_message(p: Pass) -> str:

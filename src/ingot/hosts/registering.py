@@ -8,8 +8,6 @@ Leaves hardware to `inspecting` and power to `power`.
 
 from __future__ import annotations
 
-from typing import Final
-
 from ingot.api.baremetalhost import (
     BareMetalHost,
     ErrorType,
@@ -24,8 +22,6 @@ from ingot.hosts.outcome import Advance, Block, Fail, Outcome, Stay, Wait
 from ingot.hosts.profiles import profile_name
 from ingot.hosts.secrets import bmc_credentials
 from ingot.provisioner import Access, Busy, Credentials, Failed, Ready
-
-HOLDS_A_SYSTEM: Final = frozenset({State.PROVISIONED, State.EXTERNALLY_PROVISIONED, State.DEPROVISIONING})
 
 
 async def new(p: Pass) -> Outcome:
@@ -104,5 +100,4 @@ def access(host: BareMetalHost, credentials: Credentials) -> Access:
         disable_power_off=spec.disable_power_off,
         inspection=inspection_mode(host),
         nic_macs=tuple(dict.fromkeys(nic.mac for nic in hardware.nics if nic.mac)) if hardware else (),
-        installed=host.status.provisioning.image if host.state in HOLDS_A_SYSTEM else None,
     )

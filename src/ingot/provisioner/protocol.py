@@ -132,8 +132,6 @@ class Access:
     inspection: str = "agent"
     """agent, fast, or disabled."""
     nic_macs: tuple[str, ...] = ()
-    installed: Image | None = None
-    """What is installed on a host that is registered again; adoption needs it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,14 @@ class Rack:
             SECRETS, {"metadata": {"name": name}, "stringData": data}, namespace=NAMESPACE
         )
 
-    async def host(self, name: str = "h1", *, secret: bool = True, **spec: Any) -> Key:
+    async def host(
+        self,
+        name: str = "h1",
+        *,
+        secret: bool = True,
+        annotations: Mapping[str, str] | None = None,
+        **spec: Any,
+    ) -> Key:
         """A host with an address, and its Secret."""
         if secret:
             await self.secret(f"{name}-bmc")
@@ -44,7 +51,8 @@ class Rack:
             "address": f"redfish-virtualmedia://127.0.0.1/redfish/v1/Systems/{name}",
             "credentialsName": f"{name}-bmc",
         }
-        body = {"metadata": {"name": name}, "spec": {"online": True, "bmc": bmc} | spec}
+        metadata = {"name": name, "annotations": dict(annotations or {})}
+        body = {"metadata": metadata, "spec": {"online": True, "bmc": bmc} | spec}
         await self.client.create(BARE_METAL_HOSTS, body, namespace=NAMESPACE)
         return Key(NAMESPACE, name)
 

@@ -50,6 +50,7 @@ class Machine:
     on: bool = False
     instance: Image | None = None
     deployment: Deployment | None = None
+    adopted: Image | None = None
     access: Access | None = None
     orders: list[str] = field(default_factory=list)
 
@@ -142,6 +143,7 @@ class ScriptedBackend:
     ) -> Ready[None] | Busy | Failed | NotRegistered:
         if (scripted := self._scripted("adopt")) is not None:
             return scripted
+        self.machines[host.key].adopted = installed
         return Ready(None)
 
     async def vitals(self, host: HostRef) -> Vitals | NotRegistered:

@@ -84,6 +84,16 @@ def test_lost_power_controls_make_a_managed_host_unmanageable(state: State, expe
     assert words(made(state, vitals=vitals))["Manageable"] == expected
 
 
+def test_lost_power_controls_stay_lost_until_somebody_has_looked() -> None:
+    lost = list(made(State.PROVISIONED, vitals=Vitals(powered_on=None, power_failure=True)).values())
+    status = BareMetalHostStatus(conditions=lost)
+    assert words(made(State.PROVISIONED, status))["Manageable"] == "False PowerFailure"
+    assert (
+        words(made(State.PROVISIONED, status, vitals=Vitals(powered_on=True)))["Manageable"]
+        == "True Manageable"
+    )
+
+
 @pytest.mark.parametrize(
     ("health", "expected"),
     [("OK", "True Healthy"), ("Warning", "False Warning"), ("Critical", "False CriticalError")],

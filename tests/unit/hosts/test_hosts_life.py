@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rack import IMAGE, NAMESPACE, Rack
 
-from ingot.api.baremetalhost import BARE_METAL_HOSTS, FINALIZER, SECRET_FINALIZER, ErrorType
+from ingot.api.baremetalhost import FINALIZER, SECRET_FINALIZER, ErrorType
 from ingot.api.core import SECRETS
 from ingot.api.hardwaredata import HARDWARE_DATA
 from ingot.api.meta import Key, Resource
@@ -189,21 +189,30 @@ async def test_an_externally_provisioned_host_is_only_switched_on_and_off(rack: 
 
 
 async def test_a_paused_host_is_left_alone(rack: Rack) -> None:
-    await rack.secret()
-    await rack.client.create(
-        BARE_METAL_HOSTS,
-        {
-            "metadata": {"name": "h1", "annotations": {"baremetalhost.metal3.io/paused": ""}},
-            "spec": {
-                "online": True,
-                "bmc": {"address": "redfish-virtualmedia://127.0.0.1/s", "credentialsName": "h1-bmc"},
-            },
-        },
-        namespace=NAMESPACE,
-    )
+    key = await rack.host(annotations={"baremetalhost.metal3.io/paused": ""})
     await rack.settle()
-    host = await rack.get(Key(NAMESPACE, "h1"))
+    host = await rack.get(key)
     assert (host.state, host.metadata.finalizers) == ("", [])
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        ("baremetalhost.metal3.io/detached", "x"),
+        ("baremetalhost.metal3.io/status", '{"provisioning": {"state": "provisioned", "ID": ""}}'),
+    ],
+)
+async def test_a_host_that_may_run_something_we_cannot_judge_is_left_alone_and_says_so(
+    rack: Rack, annotation: str, value: str
+) -> None:
+    key = await rack.host(annotations={annotation: value})
+    await rack.settle()
+    assert rack.backend.machines[key].orders == []
+    host = await rack.get(key)
+    assert "left alone" in next(
+        found.message for found in host.status.conditions if found.type == "Progressing"
+    )
+    assert "InvalidAnnotationValue" in await rack.event_reasons()
 
 
 async def test_nothing_is_written_when_nothing_changed(rack: Rack) -> None:
@@ -288,10 +297,8 @@ async def test_a_back_end_that_lost_its_memory_is_told_of_a_provisioned_host_and
     await rack.until(key, lambda _: rack.backend.machines[key].known)
     await rack.settle()
     assert rack.backend.machines[key].orders == [*before, "register"]
-    access = rack.backend.machines[key].access
-    assert access is not None
-    assert access.installed is not None
-    assert access.installed.url == IMAGE["url"]
+    assert rack.backend.machines[key].adopted is not None
+    assert rack.backend.machines[key].adopted.url == IMAGE["url"]
     assert (await rack.get(key)).state == "provisioned"
 
 

@@ -11,7 +11,9 @@ import asyncio
 import logging
 from typing import Final
 
+from ingot.api.admission import check
 from ingot.api.baremetalhost import (
+    BARE_METAL_HOSTS,
     FINALIZER,
     Annotation,
     BareMetalHost,
@@ -21,6 +23,7 @@ from ingot.api.baremetalhost import (
     State,
 )
 from ingot.api.meta import Key
+from ingot.api.wire import wire
 from ingot.hosts.deprovisioning import GIVE_UP_AFTER
 from ingot.hosts.history import ERROR_EVENT, entered
 from ingot.hosts.host_pass import Pass, Tools
@@ -41,6 +44,11 @@ REFUSED: Final = 10.0
 """Seconds until a host is looked at again after the guard refused something."""
 MOST_STATES: Final = 2 * len(HANDLERS)
 """States one pass can go through; more would mean that two handlers send the host back and forth."""
+
+STILL_TO_BE_MADE: Final = frozenset(
+    {State.NONE, State.UNMANAGED, State.REGISTERING, State.INSPECTING, State.PREPARING, State.AVAILABLE}
+)
+"""States from which a host that breaks a rule does not go on. One that runs a system is not held up for it."""
 
 STARTED: Final = {
     State.INSPECTING: (EventReason.INSPECTION_STARTED, "Hardware inspection started"),
@@ -112,6 +120,8 @@ class HostReconciler:
         state = p.state
         if p.deleting and (goal := after_deletion(state)) is not None:
             return Advance(goal)
+        if not p.deleting and state in STILL_TO_BE_MADE and (errors := broken_rules(p.host)):
+            return Block(ErrorType.REGISTRATION, errors)
         if state in REGISTERED_FIRST:
             not_yet = await ensure_registered(p)
             match not_yet:
@@ -187,6 +197,15 @@ class HostReconciler:
             found = self._tools.secrets.get(key)
             versions.append(f"{key}@{found.metadata.resource_version if found is not None else 'absent'}")
         return (str(p.host.metadata.generation), str(p.deleting), *versions)
+
+
+def broken_rules(host: BareMetalHost) -> str:
+    """What is wrong with the host as it is written; "" when nothing is.
+
+    The API refuses such a host, where it asks these rules. A cluster whose webhook is off does not.
+    """
+    kind = BARE_METAL_HOSTS
+    return "; ".join(str(error) for error in check(kind.group, kind.kind, wire(host), None))
 
 
 def _must_not_be_touched(host: BareMetalHost) -> str | None:

@@ -1,0 +1,29 @@
+"""Hosts that an API without our admission rules let through are not acted upon."""
+
+import msgspec
+import pytest
+
+from ingot.api.baremetalhost import BareMetalHost
+from ingot.hosts.reconciler import broken_rules
+
+
+def host(**spec: object) -> BareMetalHost:
+    bmc = {"address": "redfish-virtualmedia://10.0.0.1/redfish/v1/Systems/1", "credentialsName": "bmc"}
+    body = {"metadata": {"name": "h1", "namespace": "rack"}, "spec": {"online": True, "bmc": bmc} | spec}
+    return msgspec.convert(body, BareMetalHost)
+
+
+def test_a_host_that_keeps_the_rules_goes_on() -> None:
+    assert broken_rules(host()) == ""
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"bmc": {"address": "gopher://10.0.0.1", "credentialsName": "bmc"}}, "spec.bmc.address"),
+        ({"userData": {"name": "u", "namespace": "elsewhere"}}, "spec.userData"),
+        ({"image": {"url": "file:///etc/shadow", "checksum": "x"}}, "spec.image"),
+    ],
+)
+def test_a_host_that_breaks_one_says_which_field(spec: dict[str, object], field: str) -> None:
+    assert field in broken_rules(host(**spec))

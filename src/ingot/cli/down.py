@@ -66,6 +66,12 @@ def _stop(state: StateFolder, held: Holder) -> None:
 
 
 def _ask(held: Holder) -> None:
+    if not held.pid:
+        # Process 0 would be all of our own group.
+        raise click.ClickException(
+            "everything runs, but not as a process that can be seen from here. Stop it where it was started: "
+            "in the container that holds it, if there is one."
+        )
     with suppress(ProcessLookupError):
         os.kill(held.pid, signal.SIGTERM)
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 from supervised import end, lives
 
-from ingot.embedded.supervisor import AlreadyRunning, end_remains, hold, holder, read_status
+from ingot.embedded.supervisor import AlreadyRunning, Holder, end_remains, hold, holder, read_status
 
 PROGRAM = Path(__file__).with_name("supervised.py")
 
@@ -132,6 +133,33 @@ def test_the_lock_goes_with_its_holder_and_parts_do_not_keep_it(tmp_path: Path) 
             held = holder(run)
             assert held is not None
             assert held.pid == os.getpid()
+
+
+def test_asking_who_holds_a_folder_never_keeps_anybody_from_holding_it(tmp_path: Path) -> None:
+    over = threading.Event()
+
+    def ask() -> None:
+        while not over.is_set():
+            holder(tmp_path)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        for _ in range(2000):
+            with hold(tmp_path):
+                pass
+    finally:
+        over.set()
+        asking.join()
+
+
+@pytest.mark.parametrize("left", ["", "1\n", f"{os.getpid()}\n", f"{os.getpid()} 1\n", "spoilt"])
+def test_a_number_that_somebody_else_left_in_the_lock_is_not_taken_for_the_holder(
+    tmp_path: Path, left: str
+) -> None:
+    with hold(tmp_path):
+        (tmp_path / "lock").write_text(left)
+        assert holder(tmp_path, patience=0) == Holder(0)
 
 
 def test_nobody_holds_a_folder_that_does_not_exist(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from supervised import end, lives
 
 from ingot.cli.main import main
-from ingot.embedded.supervisor import holder
+from ingot.embedded.supervisor import hold, holder
 
 PROGRAM = Path(__file__).with_name("supervised.py")
 
@@ -52,6 +52,14 @@ def test_down_stops_what_runs_and_waits_for_it(state: Path, supervisor: subproce
     assert "Everything has stopped" in result.output
     assert holder(state / "run") is None
     assert supervisor.wait(60) == 0
+
+
+def test_down_signals_nobody_when_the_holder_cannot_be_named(state: Path) -> None:
+    with hold(state / "run"):
+        (state / "run/lock").write_text("0\n")
+        result = ingot("down", "--state", str(state))
+    assert result.exit_code == 1
+    assert "not as a process that can be seen from here" in result.output
 
 
 def test_down_says_when_nothing_runs_and_that_is_no_error(state: Path) -> None:

@@ -13,8 +13,9 @@ class SupervisorError(Exception):
 class AlreadyRunning(SupervisorError):
     def __init__(self, folder: Path, pid: int) -> None:
         self.pid = pid
+        who = f"process {pid}" if pid else "a process of another container, or one that is stopped,"
         super().__init__(
-            f"{folder}: process {pid} already runs this installation. Stop it first, or choose another state folder."
+            f"{folder}: {who} already runs this installation. Stop it first, or choose another state folder."
         )
 
 

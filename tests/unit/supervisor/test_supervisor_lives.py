@@ -259,6 +259,92 @@ async def test_a_part_that_prints_without_end_is_drained_and_kept_small(tmp_path
     assert sum(sizes.values()) == 12000 * 1024 + len("ready\n")
 
 
+async def test_a_stop_that_meets_a_part_just_as_it_dies_comes_to_an_end(tmp_path: Path) -> None:
+    # Its child has left the session and holds the pipe open, so what the dead part still has to say is waited for.
+    dies = (
+        "import subprocess, sys\n"
+        "child = subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(600)'], start_new_session=True)\n"
+        "print('child', child.pid, flush=True); print('ready', flush=True); sys.stdin.read(); sys.exit(1)"
+    )
+    supervisor = Supervisor(tmp_path / "run", [part("dies", dies), part("api", FOREVER, after=[])])
+    log = tmp_path / "run/logs/dies.log"
+    async with running(supervisor) as task:
+        await until(lambda: log.exists() and "ready" in log.read_text(), "it runs")
+        dead = pid(supervisor, "dies")
+        await until(lambda: not lives(dead), "it is gone")
+        try:
+            supervisor.stop()
+            await asyncio.wait_for(task, 60)
+        finally:
+            os.kill(int(log.read_text().split()[1]), signal.SIGKILL)
+    assert state(supervisor, "dies") is State.STOPPED
+
+
+async def test_a_part_says_which_of_the_parts_before_it_are_still_missing(tmp_path: Path) -> None:
+    waits = (
+        "import pathlib, sys, time\n"
+        "while not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.02)\n"
+        "print('ready', flush=True); time.sleep(600)"
+    )
+    supervisor = Supervisor(
+        tmp_path / "run",
+        [
+            part("slow", waits, str(tmp_path / "slow")),
+            part("quick", waits, str(tmp_path / "quick")),
+            part("last", FOREVER, after=["slow", "quick"]),
+        ],
+    )
+    async with running(supervisor):
+        await until(lambda: supervisor.status.parts[2].why == "waits for slow, quick", "it waits for both")
+        (tmp_path / "quick").touch()
+        await until(lambda: supervisor.status.parts[2].why == "waits for slow", "it waits for one")
+        (tmp_path / "slow").touch()
+        await ready(supervisor)
+
+
+async def test_a_full_disk_costs_the_log_and_not_the_part(tmp_path: Path) -> None:
+    chatters = (
+        "import pathlib, sys, time\n"
+        "print('ready', flush=True)\n"
+        "for _ in range(50): print('word', flush=True); time.sleep(0.01)\n"
+        "pathlib.Path(sys.argv[1]).touch(); time.sleep(600)"
+    )
+    logs = tmp_path / "run/logs"
+    logs.mkdir(parents=True)
+    (logs / "server.log").symlink_to("/dev/full")
+    supervisor = Supervisor(tmp_path / "run", [part("server", chatters, str(tmp_path / "said it all"))])
+    async with running(supervisor):
+        await ready(supervisor)
+        await until((tmp_path / "said it all").exists, "it says all it has to say")
+        assert (state(supervisor, "server"), supervisor.status.parts[0].restarts) == (State.READY, 0)
+
+
+async def test_a_status_that_could_not_be_written_is_written_later(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    supervisor = Supervisor(run, [part("server", FOREVER)])
+    # A folder in its place refuses the file, as a full disk would.
+    (run / "status.json").mkdir(parents=True)
+    async with running(supervisor):
+        await ready(supervisor)
+        (run / "status.json").rmdir()
+        await until(lambda: read_status(run) == supervisor.status, "the file follows again")
+
+
+async def test_a_machine_that_cannot_start_a_process_just_now_is_asked_again(tmp_path: Path) -> None:
+    refusals = iter([BlockingIOError(11, "Resource temporarily unavailable")])
+
+    def environment() -> dict[str, str]:
+        # Asked at the place where the process is started.
+        for refusal in refusals:
+            raise refusal
+        return {}
+
+    supervisor = Supervisor(tmp_path / "run", [part("server", FOREVER, late_environment=environment)])
+    async with running(supervisor):
+        await ready(supervisor)
+        assert supervisor.status.parts[0].restarts == 1
+
+
 @pytest.mark.parametrize(
     ("after", "message"),
     [

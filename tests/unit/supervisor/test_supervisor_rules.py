@@ -64,6 +64,24 @@ def test_a_spoilt_list_of_ports_is_refused_with_a_sentence(tmp_path: Path) -> No
         kept_ports(tmp_path, ["api"])
 
 
+@pytest.mark.parametrize("port", [0, -1, 70000])
+def test_a_port_that_cannot_be_one_is_refused_with_a_sentence(tmp_path: Path, port: int) -> None:
+    (tmp_path / "ports.json").write_text(f'{{"api": {port}}}')
+    with pytest.raises(SupervisorError, match=rf"api has port {port}.*1 to 65535"):
+        kept_ports(tmp_path, ["api"])
+
+
+def test_a_log_that_cannot_be_turned_over_goes_on_in_the_same_file(tmp_path: Path) -> None:
+    for number in (2, 3):
+        (tmp_path / f"part.log.{number}" / "in the way").mkdir(parents=True)
+    log = Log(tmp_path / "part.log", limit=10)
+    for number in range(3):
+        log.write(f"line {number}\n".encode())
+    assert log.last_lines() == ["line 0", "line 1", "line 2"]
+    log.close()
+    assert (tmp_path / "part.log").read_text() == "line 0\nline 1\nline 2\n"
+
+
 def test_a_log_keeps_its_last_lines_and_sees_a_ready_line_in_pieces(tmp_path: Path) -> None:
     log = Log(tmp_path / "part.log", ready_line="part ready")
     log.write(b"one\npart re")

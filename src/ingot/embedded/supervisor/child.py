@@ -59,9 +59,9 @@ class Child:
         """Until it and its children are gone; says how it ended, to follow "it"."""
         code = await self._process.wait()
         await remains.end(remains.of_session(self.pid, self._run))
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_LAST_OUTPUT_WITHIN):
-                await self._output
+        # Not awaited itself: whoever cancels this would cancel it too, and the next to wait would be cancelled by that.
+        await asyncio.wait([self._output], timeout=_LAST_OUTPUT_WITHIN)
+        self._output.cancel()
         return how_it_ended(code)
 
     async def end(self, *, grace: float | None = None) -> None:

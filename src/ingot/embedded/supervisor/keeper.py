@@ -78,14 +78,27 @@ class Keeper:
             self._child.kill()
 
     async def _wait_for(self, before: list[Keeper]) -> None:
-        while missing := [keeper for keeper in before if not keeper.ready_once.is_set()]:
-            self._now(State.WAITING, f"waits for {', '.join(keeper.part.name for keeper in missing)}")
-            await missing[0].ready_once.wait()
+        async def tick_off(keeper: Keeper) -> None:
+            await keeper.ready_once.wait()
+            missing.remove(keeper.part.name)
+            self._now(State.WAITING, f"waits for {', '.join(missing)}" if missing else "")
+
+        missing = [keeper.part.name for keeper in before if not keeper.ready_once.is_set()]
+        if missing:
+            self._now(State.WAITING, f"waits for {', '.join(missing)}")
+        async with asyncio.TaskGroup() as group:
+            for keeper in before:
+                if keeper.part.name in missing:
+                    group.create_task(tick_off(keeper))
 
     async def _one_life(self) -> str:
         self._ready_since = None
         self._log.new_life()
-        child = self._child = await Child.start(self.part, self._run, self._log)
+        try:
+            child = self._child = await Child.start(self.part, self._run, self._log)
+        except OSError as problem:
+            # No process or no memory to be had just now: weather, and no reason to end the other parts.
+            return f"could not be started: {problem.strerror}"
         self._now(State.STARTING, "", pid=child.pid, started_ticks=child.started_ticks)
         watching = asyncio.create_task(self._watch(child))
         try:

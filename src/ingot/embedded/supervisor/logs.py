@@ -1,13 +1,14 @@
 """What a part prints: kept in a file that does not grow for ever, its last lines at hand, its ready line noticed.
 
 Owns `run/logs/<part>.log` and the older ones beside it (`.log.1` is the youngest). A part that prints without end costs at most
-`(KEPT + 1) * LIMIT` bytes of disk.
+`(KEPT + 1) * LIMIT` bytes of disk. A disk that takes no more costs the lines that do not fit, never the part that printed them.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -37,10 +38,12 @@ class Log:
         self.ready_line_seen.clear()
 
     def write(self, chunk: bytes) -> None:
-        if self._size + len(chunk) > self._limit and self._size:
-            self._rotate()
-        self._file.write(chunk)
-        self._size += len(chunk)
+        # A full disk: what is told below still is, and the next line may fit again.
+        with suppress(OSError):
+            if self._size + len(chunk) > self._limit and self._size:
+                self._rotate()
+        with suppress(OSError):
+            self._size += self._file.write(chunk)
         *lines, rest = (self._rest + chunk).split(b"\n")
         self._rest = rest[-LONGEST_LINE:]
         for line in lines:
@@ -56,10 +59,10 @@ class Log:
         self._file.close()
 
     def _rotate(self) -> None:
-        self._file.close()
         for number in range(KEPT, 0, -1):
             older = self.path if number == 1 else self.path.with_name(f"{self.path.name}.{number - 1}")
             if older.exists():
                 older.replace(self.path.with_name(f"{self.path.name}.{number}"))
-        self._file = self.path.open("ab", buffering=0)
-        self._size = 0
+        fresh = self.path.open("ab", buffering=0)
+        self._file.close()
+        self._file, self._size = fresh, 0

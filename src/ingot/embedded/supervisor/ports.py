@@ -23,6 +23,11 @@ def kept_ports(run: Path, names: Sequence[str]) -> dict[str, int]:
     path = run / "ports.json"
     kept = _read(path)
     for name in names:
+        if name in kept and not 0 < kept[name] < 65536:
+            raise SupervisorError(
+                f"{path}: {name} has port {kept[name]}, and ports are numbers from 1 to 65535. "
+                "Correct it, or remove the file and new ports are chosen."
+            )
         if name in kept and not _free(kept[name]):
             raise PortTaken(name, kept[name], path)
     missing = [name for name in names if name not in kept]
@@ -53,7 +58,7 @@ def _free(port: int) -> bool:
         except OSError as problem:
             if problem.errno == errno.EADDRINUSE:
                 return False
-            raise
+            raise SupervisorError(f"port {port} on 127.0.0.1 cannot be used: {problem.strerror}") from problem
     return True
 
 

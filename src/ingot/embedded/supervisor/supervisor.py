@@ -7,10 +7,13 @@ start; either way every part is gone when `run` returns or raises.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -21,6 +24,10 @@ from ingot.embedded.supervisor.part import Part, in_order
 from ingot.embedded.supervisor.procfs import boot_id
 from ingot.embedded.supervisor.status import Status, read_status
 from ingot.trust import write_public
+
+log = logging.getLogger(__name__)
+
+WRITE_AGAIN_AFTER: Final = 1.0
 
 
 async def end_remains(run: Path) -> list[int]:
@@ -91,7 +98,9 @@ class Supervisor:
             await self._stop_all()
             writing.cancel()
             await asyncio.gather(writing, return_exceptions=True)
-            await asyncio.to_thread(self._write, self.status)
+            # The lock tells everybody that we are gone, whatever the file says.
+            with suppress(OSError):
+                await asyncio.to_thread(self._write, self.status)
 
     async def _until_stopped(self, keeping: Iterable[asyncio.Task[None]]) -> None:
         asked = asyncio.create_task(self._stopping.wait())
@@ -129,7 +138,12 @@ class Supervisor:
         while True:
             await self._unwritten.wait()
             self._unwritten.clear()
-            await asyncio.to_thread(self._write, self.status)
+            try:
+                await asyncio.to_thread(self._write, self.status)
+            except OSError as problem:
+                log.warning("%s: the status cannot be written: %s", self._folder, problem.strerror)
+                self._unwritten.set()
+                await asyncio.sleep(WRITE_AGAIN_AFTER)
 
     def _write(self, status: Status) -> None:
         text = msgspec.json.format(msgspec.json.encode(status))

@@ -279,7 +279,7 @@ class Bench:
             if not isinstance(answer, Ready):
                 return answer
             self.ref = replace(self.ref, backend_id=answer.value.backend_id)
-            return await self.backend.adopt(self.ref, image, again=False)
+            return await self.backend.adopt(self.ref, image, permit=self.permit, again=False)
 
         return await self.done(one_pass)
 

@@ -31,6 +31,14 @@ def refusal(host: BareMetalHost | None, *, uid: str, act: Act, sight: Sight) -> 
 def _objection(host: BareMetalHost, act: Act, sight: Sight) -> str | None:
     deleting = host.metadata.deletion_timestamp is not None
     state = host.state
+    if act is Act.FORGET:
+        # The record is made anew from the host's status, and only there does that mean to leave the machine as it is.
+        runs = state in RUNS_A_SYSTEM or deleting
+        return (
+            None
+            if runs
+            else f"nothing is known to run on it that could be taken over again (state {state or 'new'})"
+        )
     if state in RUNS_A_SYSTEM and not (deleting or must_deprovision(host)):
         return _objection_while_it_runs(host, act)
     match act:

@@ -1,6 +1,8 @@
 """Provisioned: what was asked for runs on the machine. It is adopted where the back end forgot it, and its power is managed.
 
 Nothing here touches what is installed: a back end without a memory is told about the machine, never told to install it again.
+A back end may have to drop its record of the machine first and make it anew; that is asked of the guard, which goes by what is
+written, so what this pass has decided is written before.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from ingot.api.installed import must_deprovision
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import SOON, Advance, Fail, Outcome, Stay, Wait
 from ingot.hosts.power import manage_power
-from ingot.provisioner import Busy, Failed, NotRegistered, Ready
+from ingot.provisioner import Act, Busy, Failed, NotRegistered, Ready, Refusal, Sight
 
 
 async def provisioned(p: Pass) -> Outcome:
@@ -37,9 +39,14 @@ async def externally_provisioned(p: Pass) -> Outcome:
 
 
 async def _adopt(p: Pass) -> Outcome | None:
+    async def permit(act: Act, sight: Sight) -> Refusal | None:
+        await p.save("the back end's record of the running host is made anew")
+        return await p.permit(act, sight)
+
     match await p.tools.backend.adopt(
         p.ref,
         p.status.provisioning.image,
+        permit=permit,
         again=p.failed_with(ErrorType.PROVISIONED_REGISTRATION),
     ):
         case Busy(why):

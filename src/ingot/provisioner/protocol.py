@@ -3,6 +3,8 @@
 A back end is asked for facts and told what is wanted; it never decides whether that is right. Every call is idempotent: asked
 again with the same order it goes on where it was, and once the order is fulfilled it answers `Ready` without acting.
 
+A back end that was itself interrupted in the middle of an order goes on with it, and says nothing of that but `Busy`.
+
 Answers are values:
 
     Ready(value)        done; the value is what came of it
@@ -76,6 +78,8 @@ class Act(enum.Enum):
     UNDEPLOY = "undeploy"
     POWER_OFF = "power off"
     DELETE = "delete"
+    FORGET = "forget"
+    """Drop the back end's record of the host, to make it anew. The machine is not touched; who knows it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,9 +230,13 @@ class Provisioner(Protocol):
         ...
 
     async def adopt(
-        self, host: HostRef, installed: Image | None, *, again: bool
+        self, host: HostRef, installed: Image | None, *, permit: Permit, again: bool
     ) -> Ready[None] | Busy | Failed | NotRegistered:
-        """Take over a host that runs already, without touching it. `Ready` when it is already managed so."""
+        """Take over a host that runs already, without touching it. `Ready` when it is already managed so.
+
+        Where the back end's record stands in the way it is dropped, which the permit is asked for as `FORGET`; the
+        answer is then `NotRegistered`.
+        """
         ...
 
     async def vitals(self, host: HostRef) -> Vitals | NotRegistered:

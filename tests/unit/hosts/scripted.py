@@ -139,7 +139,7 @@ class ScriptedBackend:
         return Ready(None)
 
     async def adopt(
-        self, host: HostRef, installed: Image | None, *, again: bool
+        self, host: HostRef, installed: Image | None, *, permit: Permit, again: bool
     ) -> Ready[None] | Busy | Failed | NotRegistered:
         if (scripted := self._scripted("adopt")) is not None:
             return scripted

@@ -37,10 +37,25 @@ def asked(found: BareMetalHost | None, act: Act, *, holds: bool = False, uid: st
     return guard.refusal(found, uid=uid, act=act, sight=sight) is None
 
 
-@pytest.mark.parametrize("act", Act)
+@pytest.mark.parametrize("act", [act for act in Act if act is not Act.FORGET])
 @pytest.mark.parametrize("state", ["provisioned", "externally provisioned"])
 def test_nothing_is_done_to_a_host_that_runs_what_is_wanted(act: Act, state: str) -> None:
     assert not asked(host(state, image=URL, installed=URL), act, holds=True)
+
+
+@pytest.mark.parametrize("state", ["provisioned", "externally provisioned"])
+def test_the_record_of_a_host_that_runs_may_be_made_anew_because_it_is_taken_over_as_it_is(
+    state: str,
+) -> None:
+    assert asked(host(state, image=URL, installed=URL), Act.FORGET, holds=True)
+
+
+@pytest.mark.parametrize(
+    "state", ["", "registering", "inspecting", "preparing", "available", "provisioning", "deprovisioning"]
+)
+def test_the_record_of_a_host_that_may_not_run_is_only_forgotten_when_it_is_deleted(state: str) -> None:
+    assert not asked(host(state, image=URL), Act.FORGET, holds=True)
+    assert asked(host(state, image=URL, deleted=True), Act.FORGET, holds=True)
 
 
 @pytest.mark.parametrize("act", Act)
@@ -93,6 +108,7 @@ def test_what_somebody_asked_for_is_done(found: BareMetalHost, act: Act, holds: 
         pytest.param(host("inspecting"), Act.POWER_OFF, True, id="something runs on it"),
         pytest.param(host("available"), Act.DELETE, False, id="it is not being deleted"),
         pytest.param(host("inspecting"), Act.UNDEPLOY, True, id="nobody asked to remove it"),
+        pytest.param(host("provisioning", image=URL), Act.FORGET, True, id="it is not known to run"),
     ],
 )
 def test_what_nobody_asked_for_is_refused_with_the_host_and_the_reason(

@@ -9,6 +9,7 @@ import pytest
 from ingot.provisioner import Power
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.adopt import decide_adopt
+from ingot.provisioner.ironic.attempts import Retry
 from ingot.provisioner.ironic.decisions import Done, Fail, Step, Unregistered, Wait
 from ingot.provisioner.ironic.delete import decide_delete
 from ingot.provisioner.ironic.deprovision import decide_deprovision
@@ -18,6 +19,7 @@ from ingot.provisioner.ironic.nodes import sight
 from ingot.provisioner.ironic.power import decide_power
 from ingot.provisioner.ironic.provision import decide_provision
 from ingot.provisioner.ironic.register import decide_register
+from ingot.provisioner.ironic.unfinished import Asked
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 ALL_STATES = sorted(
@@ -41,9 +43,11 @@ def kind(decision) -> object:
 
 VERBS = {
     "inspect": lambda n, again: decide_inspect(n, NOW, anew=True, again=again),
-    "provision": lambda n, again: decide_provision(n, NOW, ours=False, image_url="http://x", again=again),
+    "provision": lambda n, again: decide_provision(
+        n, NOW, ours=False, image_url="http://x", retry=Retry.DUE if again else Retry.NO, asked=Asked()
+    ),
     "deprovision": lambda n, again: decide_deprovision(n, NOW, again=again),
-    "adopt": lambda n, again: decide_adopt(n, NOW, again=again),
+    "adopt": lambda n, again: decide_adopt(n, NOW, ours=True, again=again),
 }
 
 # verb, state, decision at first, decision once the failure was told
@@ -141,7 +145,7 @@ def test_the_step_that_runs_is_named():
 
 def test_our_own_deployment_is_done_even_in_maintenance():
     running = node("active", maintenance=True)
-    assert decide_provision(running, NOW, ours=True, image_url="x", again=False) == Done()
+    assert decide_provision(running, NOW, ours=True, image_url="x", retry=Retry.NO, asked=Asked()) == Done()
 
 
 @pytest.mark.parametrize(

@@ -383,37 +383,41 @@ async def test_an_undeploy_that_failed_is_told_and_tried_again_when_due(backend,
 # Adopting
 
 
-async def test_a_running_host_is_adopted_with_its_image_and_without_a_power_action(backend, ironic, known):
-    assert isinstance(await backend.adopt(known, IMAGE, again=False), Busy)
+async def test_a_running_host_is_adopted_with_its_image_and_without_a_power_action(
+    backend, ironic, known, guard
+):
+    assert isinstance(await backend.adopt(known, IMAGE, permit=guard, again=False), Busy)
     node = ironic.node(NODE)
     assert node["instance_info"]["image_source"] == IMAGE.url
     assert node["instance_uuid"] == known.uid
     ironic.finish(NODE)
-    assert await backend.adopt(known, IMAGE, again=False) == Ready(None)
+    assert await backend.adopt(known, IMAGE, permit=guard, again=False) == Ready(None)
     assert ironic.asked("states/power") == 0
 
 
-async def test_a_failed_adoption_is_told_and_tried_again_when_due(backend, ironic, known):
-    await backend.adopt(known, IMAGE, again=False)
+async def test_a_failed_adoption_is_told_and_tried_again_when_due(backend, ironic, known, guard):
+    await backend.adopt(known, IMAGE, permit=guard, again=False)
     ironic.fail(NODE, "the boot interface does not like it")
-    told = await backend.adopt(known, IMAGE, again=False)
+    told = await backend.adopt(known, IMAGE, permit=guard, again=False)
     assert isinstance(told, Failed)
     assert "does not like it" in told.message
-    assert isinstance(await backend.adopt(known, IMAGE, again=True), Busy)
+    assert isinstance(await backend.adopt(known, IMAGE, permit=guard, again=True), Busy)
 
 
-async def test_manual_maintenance_of_a_running_host_is_lifted(backend, ironic, known):
+async def test_manual_maintenance_of_a_running_host_is_lifted(backend, ironic, known, guard):
     ironic.change(NODE, provision_state="active", maintenance=True)
-    assert await backend.adopt(known, None, again=False) == Ready(None)
+    assert await backend.adopt(known, None, permit=guard, again=False) == Ready(None)
     assert ironic.node(NODE)["maintenance"] is False
 
 
-async def test_a_host_found_available_instead_of_running_is_told_before_it_is_adopted(backend, ironic, known):
+async def test_a_host_found_available_instead_of_running_is_told_before_it_is_adopted(
+    backend, ironic, known, guard
+):
     ironic.change(NODE, provision_state="available")
-    answer = await backend.adopt(known, IMAGE, again=False)
+    answer = await backend.adopt(known, IMAGE, permit=guard, again=False)
     assert isinstance(answer, Failed)
     assert "past Ingot" in answer.message
-    assert isinstance(await backend.adopt(known, IMAGE, again=True), Busy)
+    assert isinstance(await backend.adopt(known, IMAGE, permit=guard, again=True), Busy)
     assert ironic.node(NODE)["provision_state"] == "adopting"
 
 

@@ -189,10 +189,10 @@ async def test_a_mac_address_of_another_host_is_refused_with_its_name(backend, i
     assert len(ironic.nodes) == 1
 
 
-async def test_after_the_database_is_lost_the_host_is_registered_anew(backend, ironic, host, access):
+async def test_after_the_database_is_lost_the_host_is_registered_anew(backend, ironic, host, access, guard):
     known = await registered(backend, ironic, host, access)
     ironic.lose_database()
-    assert (await backend.adopt(known, None, again=False)).why  # notices that the node is gone
+    assert (await backend.adopt(known, None, permit=guard, again=False)).why  # notices that the node is gone
     assert isinstance(await register(backend, known, access), Busy)
     assert ironic.node(NODE)["uuid"] != known.backend_id
     assert ironic.node(NODE)["driver_info"]["redfish_password"] == "s3cret"

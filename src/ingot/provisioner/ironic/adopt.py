@@ -3,6 +3,10 @@
 After Ironic's database is lost a provisioned host is registered anew and ends up `manageable`; Ironic is then told what is
 installed and takes it as it is. No power action and no deployment comes of it. What is installed has to be told before,
 because a later undeploy looks at it.
+
+A deployment that was cut off at its very end was finished without Ironic (see `unfinished`): the host runs, and Ironic still
+calls it a failed deployment. No verb of Ironic leads from there to `active` without a second deployment, so its record is
+dropped and the host is registered and taken over like one that Ironic never knew.
 """
 
 from __future__ import annotations
@@ -11,16 +15,20 @@ from datetime import datetime
 
 from ingot.api.baremetalhost import Image
 from ingot.provisioner.ironic import states
+from ingot.provisioner.ironic.attempts import Retry
 from ingot.provisioner.ironic.carrying_out import carry_out
 from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, after_failed_cleaning, hindrance
+from ingot.provisioner.ironic.guarded import guarded
 from ingot.provisioner.ironic.instance import image_info
-from ingot.provisioner.ironic.model import FullNode, Node, add
+from ingot.provisioner.ironic.model import FullNode, add
 from ingot.provisioner.ironic.nodes import Nodes
-from ingot.provisioner.ironic.transitions import clear_maintenance, manage
-from ingot.provisioner.protocol import Busy, Failed, HostRef, NotRegistered, Ready
+from ingot.provisioner.ironic.transitions import clear_maintenance, drop_record, manage
+from ingot.provisioner.ironic.unfinished import Left, left_to_do
+from ingot.provisioner.protocol import Act, Busy, Failed, HostRef, NotRegistered, Permit, Ready
 
 
-def decide_adopt(node: Node, now: datetime, *, again: bool) -> Decision:
+def decide_adopt(node: FullNode, now: datetime, *, ours: bool, again: bool) -> Decision:
+    """`ours`: what Ironic has on the node is this host's."""
     if node.provision_state == states.ACTIVE and node.fault == states.POWER_FAULT:
         # It is adopted; that its BMC is away right now is told by the vitals.
         return Done()
@@ -35,6 +43,8 @@ def decide_adopt(node: Node, now: datetime, *, again: bool) -> Decision:
             return Step.ADOPT if again else Fail("Ironic cannot take over the running host")
         case states.INSPECT_FAILED:
             return Step.MANAGE
+        case states.DEPLOY_FAILED if ours and left_to_do(node) is not Left.EVERYTHING:
+            return Step.FORGET
         case states.CLEAN_FAILED:
             return after_failed_cleaning(node, again=again)
         case states.AVAILABLE if not again:
@@ -48,10 +58,18 @@ def decide_adopt(node: Node, now: datetime, *, again: bool) -> Decision:
 
 
 async def adopt(
-    nodes: Nodes, host: HostRef, installed: Image | None, *, again: bool
+    nodes: Nodes, host: HostRef, installed: Image | None, *, permit: Permit, again: bool
 ) -> Ready[None] | Busy | Failed | NotRegistered:
-    def decide(node: FullNode, may_retry: bool) -> Decision:
-        return decide_adopt(node, nodes.now(), again=may_retry)
+    def decide(node: FullNode, retry: Retry) -> Decision:
+        ours = node.instance_uuid == host.uid
+        return decide_adopt(node, nodes.now(), ours=ours, again=retry.allowed)
+
+    async def forget(node: FullNode) -> NotRegistered:
+        await drop_record(nodes, node, "The deployment is finished; Ingot registers the host anew.")
+        nodes.look_again(host, 0)
+        return NotRegistered(
+            "Ironic was interrupted at the end of the deployment; the running host is registered anew"
+        )
 
     async def take_over(node: FullNode) -> Busy:
         told = image_info(installed) if installed is not None and installed.url else {}
@@ -72,6 +90,7 @@ async def adopt(
         decide,
         {
             Step.ADOPT: take_over,
+            Step.FORGET: guarded(Act.FORGET, permit, forget),
             Step.MANAGE: manage(nodes),
             Step.CLEAR_MAINTENANCE: clear_maintenance(nodes),
         },

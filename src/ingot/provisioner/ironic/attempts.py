@@ -17,6 +17,20 @@ class Scope(enum.Enum):
     STATE = "state"
     POWER_ON = "power on"
     POWER_OFF = "power off"
+    STOP_RAMDISK = "stop the ramdisk"
+    START = "start what is on the disk"
+
+
+class Retry(enum.Enum):
+    """Whether what failed may be tried again now."""
+
+    NO = "it has to be told first"
+    DUE = "it was told, and the next attempt is due"
+    INTERRUPTED = "nothing failed: Ironic was interrupted"
+
+    @property
+    def allowed(self) -> bool:
+        return self is not Retry.NO
 
 
 class Attempts:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Final
 
-from ingot.provisioner.ironic.attempts import Scope
+from ingot.provisioner.ironic.attempts import Retry, Scope
 from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Unregistered, Wait, busy
 from ingot.provisioner.ironic.errors import BadRequest, Conflict, NotFound, WrongState
 from ingot.provisioner.ironic.model import FullNode, Node
@@ -23,14 +23,14 @@ from ingot.provisioner.protocol import Busy, Failed, HostRef, NotRegistered
 MOST_STEPS: Final = 6
 LOCK_PATIENCE: Final = 2.0
 
-Deed = Callable[[FullNode], Awaitable[Busy | Failed | None]]
+Deed = Callable[[FullNode], Awaitable[Busy | Failed | NotRegistered | None]]
 """Does one step. None: the node can be looked at again at once."""
 
 
 async def carry_out(
     nodes: Nodes,
     host: HostRef,
-    decide: Callable[[FullNode, bool], Decision],
+    decide: Callable[[FullNode, Retry], Decision],
     deeds: Mapping[Step, Deed],
     *,
     again: bool,
@@ -45,10 +45,11 @@ async def carry_out(
         node = await nodes.fresh(host)
         if node is None:
             return NotRegistered(nodes.gone(host))
-        decision = decide(node, nodes.attempts.may_retry(node.uuid, scope, again=again))
+        decision = decide(node, await nodes.retry(host, node, scope, again=again))
         match decision:
             case Done():
                 nodes.attempts.done(node.uuid, scope)
+                nodes.interruptions.progressed(host.key)
                 return node
             case Wait(why):
                 return Busy(why)

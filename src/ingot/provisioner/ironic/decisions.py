@@ -28,6 +28,9 @@ class Step(enum.Enum):
     ADOPT = "adopt"
     SWITCH = "switch power"
     DELETE = "delete"
+    FORGET = "forget"
+    STOP_RAMDISK = "stop the ramdisk"
+    START = "start what is on the disk"
 
 
 @dataclass(frozen=True, slots=True)

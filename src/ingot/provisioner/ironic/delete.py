@@ -1,8 +1,7 @@
 """Deleting: make Ironic forget the host.
 
-The record goes, the machine stays as it is. Ironic refuses to forget a node in most states unless it is in maintenance,
-which is what that is for here. An operation that waits for its ramdisk is ended first; one that cannot be interrupted is
-waited for.
+The record goes, the machine stays as it is. An operation that waits for its ramdisk is ended first; one that cannot be
+interrupted is waited for.
 """
 
 from __future__ import annotations
@@ -14,12 +13,10 @@ from ingot.provisioner.ironic.carrying_out import Deed, carry_out
 from ingot.provisioner.ironic.deadlines import overdue
 from ingot.provisioner.ironic.decisions import Decision, Step, Wait, progress
 from ingot.provisioner.ironic.guarded import guarded
-from ingot.provisioner.ironic.model import FullNode, Node, remove
+from ingot.provisioner.ironic.model import FullNode, Node
 from ingot.provisioner.ironic.nodes import Nodes
-from ingot.provisioner.ironic.transitions import abort
+from ingot.provisioner.ironic.transitions import abort, drop_record
 from ingot.provisioner.protocol import Act, Busy, Failed, HostRef, NotRegistered, Permit, Ready
-
-_DELETABLE = (states.ENROLL, states.MANAGEABLE, states.AVAILABLE, states.ADOPT_FAILED)
 
 
 def decide_delete(node: Node, now: datetime) -> Decision:
@@ -33,14 +30,8 @@ def decide_delete(node: Node, now: datetime) -> Decision:
 
 async def delete(nodes: Nodes, host: HostRef, *, permit: Permit) -> Ready[None] | Busy | Failed:
     async def forget(node: FullNode) -> None:
-        if node.provision_state in _DELETABLE and not node.maintenance:
-            if node.instance_uuid:
-                await nodes.patch(node, [remove("/instance_uuid")])
-        elif not node.maintenance:
-            await nodes.client.set_maintenance(node.uuid, "The host is deleted; Ingot forgets it.")
-        await nodes.client.delete_node(node.uuid)
-        nodes.cache.removed(node.uuid)
-        nodes.attempts.forget(node.uuid)
+        await drop_record(nodes, node, "The host is deleted; Ingot forgets it.")
+        nodes.interruptions.progressed(host.key)
 
     deeds: dict[Step, Deed] = {
         Step.DELETE: guarded(Act.DELETE, permit, forget),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from ingot.provisioner.ironic import states
+from ingot.provisioner.ironic.attempts import Retry
 from ingot.provisioner.ironic.carrying_out import Deed, carry_out
 from ingot.provisioner.ironic.deadlines import overdue
 from ingot.provisioner.ironic.decisions import (
@@ -55,15 +56,15 @@ def decide_deprovision(node: Node, now: datetime, *, again: bool) -> Decision:
 async def deprovision(
     nodes: Nodes, host: HostRef, *, automated_cleaning: bool, permit: Permit, again: bool
 ) -> Ready[None] | Busy | Failed | NotRegistered:
-    def decide(node: FullNode, may_retry: bool) -> Decision:
-        return decide_deprovision(node, nodes.now(), again=may_retry)
+    def decide(node: FullNode, retry: Retry) -> Decision:
+        return decide_deprovision(node, nodes.now(), again=retry.allowed)
 
     async def undeploy(node: FullNode) -> Busy:
         node = await _set_cleaning(nodes, node, automated_cleaning)
         await nodes.ask_state(node, "deleted")
         return Busy(states.sentence(states.DELETING))
 
-    async def clean(node: FullNode) -> Busy | Failed | None:
+    async def clean(node: FullNode) -> Busy | Failed | NotRegistered | None:
         node = await _set_cleaning(nodes, node, automated_cleaning)
         return await provide(nodes, automated_cleaning=automated_cleaning)(node)
 

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from ingot.api.hardwaredata import HardwareDetails
 from ingot.provisioner.ironic import states
+from ingot.provisioner.ironic.attempts import Retry
 from ingot.provisioner.ironic.carrying_out import carry_out
 from ingot.provisioner.ironic.deadlines import overdue
 from ingot.provisioner.ironic.decisions import (
@@ -81,9 +82,9 @@ class Inspector:
     ) -> FullNode | Busy | Failed | NotRegistered:
         nodes = self._nodes
 
-        def decide(node: FullNode, may_retry: bool) -> Decision:
+        def decide(node: FullNode, retry: Retry) -> Decision:
             return decide_inspect(
-                node, nodes.now(), anew=anew and node.uuid not in self._looking, again=may_retry
+                node, nodes.now(), anew=anew and node.uuid not in self._looking, again=retry.allowed
             )
 
         async def start(node: FullNode) -> Busy:

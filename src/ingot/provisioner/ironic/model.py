@@ -19,7 +19,7 @@ else:
     Json = Any
 
 
-def _step_name(value: Json) -> str | None:
+def step_name(value: Json) -> str | None:
     """Push sends the name of a step, the API the whole step, both send nothing when there is none."""
     if isinstance(value, dict):
         value = value.get("step")
@@ -49,7 +49,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def step(self) -> str | None:
         """The name of the step that runs now."""
-        return _step_name(self.clean_step) or _step_name(self.deploy_step) or _step_name(self.service_step)
+        return step_name(self.clean_step) or step_name(self.deploy_step) or step_name(self.service_step)
 
 
 LIST_FIELDS: Final = tuple(Node.__struct_fields__)
@@ -64,6 +64,7 @@ class FullNode(Node, frozen=True, kw_only=True):
 
     driver: str = ""
     driver_info: dict[str, Json] = msgspec.field(default_factory=dict)
+    driver_internal_info: dict[str, Json] = msgspec.field(default_factory=dict)
     instance_info: dict[str, Json] = msgspec.field(default_factory=dict)
     properties: dict[str, Json] = msgspec.field(default_factory=dict)
     automated_clean: bool | None = None

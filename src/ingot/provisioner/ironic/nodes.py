@@ -10,23 +10,29 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from ingot.provisioner.ironic import states
-from ingot.provisioner.ironic.attempts import Attempts, Scope
+from ingot.provisioner.ironic.attempts import Attempts, Retry, Scope
 from ingot.provisioner.ironic.cache import NodeCache
 from ingot.provisioner.ironic.changes import Changes, node_name
 from ingot.provisioner.ironic.client import IronicClient
 from ingot.provisioner.ironic.decisions import Fail
 from ingot.provisioner.ironic.errors import NotFound, Refused
-from ingot.provisioner.ironic.model import FullNode, Json, Node, PatchOperation
+from ingot.provisioner.ironic.interruptions import (
+    Interruptions,
+    history_is_needed,
+    switching_was_interrupted,
+    was_interrupted,
+)
+from ingot.provisioner.ironic.model import FullNode, HistoryEntry, Json, Node, PatchOperation
 from ingot.provisioner.ironic.reasons import explain, known_cause, newest_error, refuses_credentials
 from ingot.provisioner.protocol import Failed, HostRef, Sight
 
 
-def sight(node: Node) -> Sight:
-    """What there is to lose at the node."""
+def sight(node: Node, *, unfinished: bool = False) -> Sight:
+    """What there is to lose at the node. `unfinished`: only a deployment for the same order, cut off in its middle."""
     return Sight(
         backend_id=node.uuid,
         state=node.provision_state,
-        holds_instance=node.provision_state in states.HOLDS_INSTANCE,
+        holds_instance=node.provision_state in states.HOLDS_INSTANCE and not unfinished,
         powered_on=powered_on(node),
     )
 
@@ -48,6 +54,7 @@ class Nodes:
         self.cache = cache
         self.changes = changes
         self.attempts = Attempts()
+        self.interruptions = Interruptions()
 
     def now(self) -> datetime:
         return datetime.now(UTC)
@@ -96,6 +103,28 @@ class Nodes:
         await self.client.set_power_state(node.uuid, target, timeout=timeout)
         self.cache.doubt(node.uuid)
 
+    async def retry(self, host: HostRef, node: Node, scope: Scope, *, again: bool) -> Retry:
+        """Whether what failed at the node may be tried again, and why."""
+        if await self._goes_on(host, node, scope):
+            return Retry.INTERRUPTED
+        return Retry.DUE if self.attempts.may_retry(node.uuid, scope, again=again) else Retry.NO
+
+    async def _goes_on(self, host: HostRef, node: Node, scope: Scope) -> bool:
+        """Whether it was an interruption, and not one too many."""
+        if scope is Scope.STATE:
+            if node.provision_state not in states.FAILED:
+                return False
+            history = await self._history(node) if history_is_needed(node) else []
+            what, which = node.provision_state, (node.uuid, node.provision_updated_at)
+            return was_interrupted(node, history) and self.interruptions.may_go_on(host.key, what, which)
+        if node.target_power_state is not None or not self.attempts.was_started(node.uuid, scope):
+            return False
+        history = [] if node.last_error else await self._history(node)
+        # Each is seen once: the power is switched again, and that clears the error.
+        return switching_was_interrupted(node, history) and self.interruptions.may_go_on(
+            host.key, scope.value, object()
+        )
+
     async def failure(self, fail: Fail, node: Node, scope: Scope = Scope.STATE) -> Failed:
         """The answer for a failure; it is told by this, so the next attempt may start."""
         reason = await self._what_ironic_says(node) if fail.ask_why else ""
@@ -114,11 +143,14 @@ class Nodes:
     async def _what_ironic_says(self, node: Node) -> str:
         if node.last_error:
             return node.last_error
+        return newest_error(await self._history(node))
+
+    async def _history(self, node: Node) -> list[HistoryEntry]:
         try:
-            return newest_error(await self.client.history(node.uuid))
+            return await self.client.history(node.uuid)
         except Refused:
             # The history is a help; without it the failure is still a failure.
-            return ""
+            return []
 
     def gone(self, host: HostRef) -> str:
         """The sentence for a node that is not there; the host is looked at again soon, because registering mends it."""

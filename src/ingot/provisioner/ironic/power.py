@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from ingot.provisioner.ironic import states
-from ingot.provisioner.ironic.attempts import Scope
+from ingot.provisioner.ironic.attempts import Retry, Scope
 from ingot.provisioner.ironic.carrying_out import carry_out
 from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Unregistered, Wait, progress
 from ingot.provisioner.ironic.errors import BadRequest
@@ -64,9 +64,9 @@ async def set_power(
 ) -> Ready[None] | Busy | Failed | NotRegistered:
     scope = Scope.POWER_ON if wanted is Power.ON else Scope.POWER_OFF
 
-    def decide(node: FullNode, may_retry: bool) -> Decision:
+    def decide(node: FullNode, retry: Retry) -> Decision:
         asked_before = nodes.attempts.was_started(node.uuid, scope)
-        return decide_power(node, wanted, asked_before=asked_before, again=may_retry)
+        return decide_power(node, wanted, asked_before=asked_before, again=retry.allowed)
 
     async def switch(node: FullNode) -> Busy:
         await _ask(nodes, node, wanted, mode)

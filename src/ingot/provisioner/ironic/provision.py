@@ -2,7 +2,7 @@
 
 The way is manageable → (cleaning) → available → deploying → active. Each of the two steps that can destroy asks the permit
 first. A deployment that failed is not repeated here: the host is deprovisioned first, which is what leaves its disks in a
-known state.
+known state. A deployment that did not fail, but was cut off because Ironic died, goes on from where it was.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from ingot.provisioner.ironic import states
+from ingot.provisioner.ironic.attempts import Retry
 from ingot.provisioner.ironic.carrying_out import carry_out
 from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, after_failed_cleaning, hindrance
 from ingot.provisioner.ironic.guarded import guarded
@@ -21,9 +22,10 @@ from ingot.provisioner.ironic.instance import (
     is_ours,
 )
 from ingot.provisioner.ironic.model import FullNode, Json
-from ingot.provisioner.ironic.nodes import Nodes
+from ingot.provisioner.ironic.nodes import Nodes, sight
 from ingot.provisioner.ironic.reasons import shorten
 from ingot.provisioner.ironic.transitions import clear_maintenance, manage, provide
+from ingot.provisioner.ironic.unfinished import Asked, Finishing, decide_unfinished
 from ingot.provisioner.protocol import (
     Act,
     Busy,
@@ -33,11 +35,14 @@ from ingot.provisioner.protocol import (
     NotRegistered,
     Permit,
     Ready,
+    Sight,
 )
 from ingot.trust import redact
 
 
-def decide_provision(node: FullNode, now: datetime, *, ours: bool, image_url: str, again: bool) -> Decision:
+def decide_provision(
+    node: FullNode, now: datetime, *, ours: bool, image_url: str, retry: Retry, asked: Asked
+) -> Decision:
     """`ours`: the node already has this deployment."""
     if node.provision_state == states.ACTIVE and ours:
         return Done()
@@ -48,10 +53,12 @@ def decide_provision(node: FullNode, now: datetime, *, ours: bool, image_url: st
             return Step.PROVIDE
         case states.AVAILABLE:
             return Step.DEPLOY
+        case states.DEPLOY_FAILED if ours and retry is Retry.INTERRUPTED:
+            return decide_unfinished(node, asked)
         case states.DEPLOY_FAILED:
             return Fail(f"the image {redact(image_url)} cannot be deployed")
         case states.CLEAN_FAILED:
-            return after_failed_cleaning(node, again=again)
+            return after_failed_cleaning(node, again=retry.allowed)
         case states.INSPECT_FAILED | states.ADOPT_FAILED:
             return Step.MANAGE
         case states.ACTIVE:
@@ -71,26 +78,43 @@ async def provision(
     except UnusableOrder as problem:
         return Failed(str(problem))
 
-    def decide(node: FullNode, may_retry: bool) -> Decision:
-        ours = is_ours(node, host, wanted)
-        return decide_provision(node, nodes.now(), ours=ours, image_url=wanted.image.url, again=may_retry)
+    def decide(node: FullNode, retry: Retry) -> Decision:
+        return decide_provision(
+            node,
+            nodes.now(),
+            ours=is_ours(node, host, wanted),
+            image_url=wanted.image.url,
+            retry=retry,
+            asked=finishing.asked(node),
+        )
+
+    def see(node: FullNode) -> Sight:
+        # It was decided that what a failed deployment of ours left behind is unfinished, or there would be no such deed.
+        return sight(node, unfinished=node.provision_state == states.DEPLOY_FAILED)
 
     async def deploy(node: FullNode) -> Busy | Failed:
+        finishing.over(node)
         return await _deploy(nodes, host, node, wanted, drive)
 
+    finishing = Finishing(nodes)
     outcome = await carry_out(
         nodes,
         host,
         decide,
         {
             Step.PROVIDE: guarded(Act.CLEAN, permit, provide(nodes)),
-            Step.DEPLOY: guarded(Act.DEPLOY, permit, deploy),
+            Step.DEPLOY: guarded(Act.DEPLOY, permit, deploy, see=see),
+            Step.STOP_RAMDISK: guarded(Act.POWER_OFF, permit, finishing.stop_ramdisk, see=see),
+            Step.START: finishing.start,
             Step.MANAGE: manage(nodes),
             Step.CLEAR_MAINTENANCE: clear_maintenance(nodes),
         },
         again=again,
     )
-    return Ready(None) if isinstance(outcome, FullNode) else outcome
+    if not isinstance(outcome, FullNode):
+        return outcome
+    finishing.over(outcome)
+    return Ready(None)
 
 
 async def _deploy(

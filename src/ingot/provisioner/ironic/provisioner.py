@@ -113,9 +113,9 @@ class IronicProvisioner:
         )
 
     async def adopt(
-        self, host: HostRef, installed: Image | None, *, again: bool
+        self, host: HostRef, installed: Image | None, *, permit: Permit, again: bool
     ) -> Ready[None] | Busy | Failed | NotRegistered:
-        return await adopt(self._nodes, host, installed, again=again)
+        return await adopt(self._nodes, host, installed, permit=permit, again=again)
 
     async def vitals(self, host: HostRef) -> Vitals | NotRegistered:
         return await vitals(self._nodes, host)

@@ -78,7 +78,9 @@ def shorten(text: str) -> str:
 
 def newest_error(history: Sequence[HistoryEntry]) -> str:
     """The text of the newest error in a history that starts with the newest entry."""
-    for entry in history:
-        if (entry.severity or "").upper() == "ERROR" and entry.event:
-            return entry.event
-    return ""
+    return next(iter(errors(history)), "")
+
+
+def errors(history: Sequence[HistoryEntry]) -> list[str]:
+    """The texts of the errors in a history, in its order."""
+    return [entry.event for entry in history if (entry.severity or "").upper() == "ERROR" and entry.event]

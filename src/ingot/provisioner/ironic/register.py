@@ -18,6 +18,7 @@ from ingot.provisioner.ironic.carrying_out import LOCK_PATIENCE
 from ingot.provisioner.ironic.changes import node_name
 from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Wait, busy, progress
 from ingot.provisioner.ironic.errors import BadRequest, Conflict, NotFound, Taken, WrongState
+from ingot.provisioner.ironic.interruptions import was_interrupted
 from ingot.provisioner.ironic.model import FullNode, Node
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.ports import belongs_to_another, ensure_ports, owner_of
@@ -107,7 +108,7 @@ class Registrar:
                     "Delete the host and create it anew"
                 )
             unproven = self._unproven(host, node, wanted)
-            retry = self._nodes.attempts.may_retry(node.uuid, Scope.STATE, again=again)
+            retry = self._may_retry(host, node, again=again)
             decision = decide_register(node, self._nodes.now(), again=retry, unproven=unproven)
             match decision:
                 case Wait(why):
@@ -130,6 +131,14 @@ class Registrar:
             return Busy(states.sentence(states.VERIFYING))
         self._nodes.look_again(host, LOCK_PATIENCE)
         return Busy("Ironic changes the node faster than it can be followed; looking again in a moment")
+
+    def _may_retry(self, host: HostRef, node: Node, *, again: bool) -> bool:
+        """Whether taking the host under management may be tried again; at once where Ironic was interrupted at it."""
+        interrupted = node.provision_state == states.ENROLL and was_interrupted(node)
+        which = (node.uuid, node.provision_updated_at)
+        if interrupted and self._nodes.interruptions.may_go_on(host.key, states.ENROLL, which):
+            return True
+        return self._nodes.attempts.may_retry(node.uuid, Scope.STATE, again=again)
 
     def _unproven(self, host: HostRef, node: FullNode, wanted: Record) -> bool:
         """Whether Ironic must be given the credentials, because nobody knows that it has these."""
@@ -192,6 +201,7 @@ class Registrar:
                 )
         self._in_line[node.uuid] = wanted.fingerprint()
         self._nodes.attempts.done(node.uuid, Scope.STATE)
+        self._nodes.interruptions.progressed(host.key, states.ENROLL)
         return Ready(Registered(node.uuid))
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.carrying_out import Deed
-from ingot.provisioner.ironic.model import FullNode
+from ingot.provisioner.ironic.model import FullNode, remove
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.protocol import Busy
 
@@ -40,6 +42,24 @@ def provide(nodes: Nodes, *, automated_cleaning: bool | None = None) -> Deed:
         )
 
     return deed
+
+
+_DELETABLE: Final = (states.ENROLL, states.MANAGEABLE, states.AVAILABLE, states.ADOPT_FAILED)
+
+
+async def drop_record(nodes: Nodes, node: FullNode, why: str) -> None:
+    """Ironic's record goes, and the machine stays as it is: no call to its BMC comes of this.
+
+    Ironic refuses to forget a node in most states unless it is in maintenance, which is what that is for here.
+    """
+    if node.provision_state in _DELETABLE and not node.maintenance:
+        if node.instance_uuid:
+            await nodes.patch(node, [remove("/instance_uuid")])
+    elif not node.maintenance:
+        await nodes.client.set_maintenance(node.uuid, why)
+    await nodes.client.delete_node(node.uuid)
+    nodes.cache.removed(node.uuid)
+    nodes.attempts.forget(node.uuid)
 
 
 def abort(nodes: Nodes, why: str) -> Deed:

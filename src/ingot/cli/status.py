@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 import msgspec
 
+from ingot.cli.parts.sentences import errors_as_sentences
 from ingot.cli.parts.state import StateFolder, state_option
 from ingot.embedded.supervisor import PartStatus, State, Status, holder, read_status
 
@@ -57,7 +58,8 @@ class Report(msgspec.Struct, rename="camel", kw_only=True):
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def status(state: StateFolder, output: str) -> None:
     """What runs where, and whether it is well."""
-    report = report_on(state)
+    with errors_as_sentences():
+        report = report_on(state)
     if output == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(report)))
     else:

@@ -71,6 +71,7 @@ def up(
 
 
 def _here(state: StateFolder, wishes: Wishes) -> None:
+    from ingot.cli.parts.advice import ingot
     from ingot.cli.parts.run import bring_up
 
     with errors_as_sentences():
@@ -81,7 +82,7 @@ def _here(state: StateFolder, wishes: Wishes) -> None:
                 asyncio.run(bring_up(state, wishes, screen))
         else:
             asyncio.run(bring_up(state, wishes, Lines()))
-    click.echo("Everything has stopped.")
+    click.echo(f"Everything has stopped. `{ingot('up', state)}` goes on where it was.")
 
 
 def _detached(state: StateFolder, wishes: Wishes, timeout: float) -> None:

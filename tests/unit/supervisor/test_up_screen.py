@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 
 import msgspec
 from rich.console import Console
@@ -58,6 +59,9 @@ def test_the_time_of_a_part_stays_that_of_its_first_start() -> None:
     again = msgspec.structs.replace(STATUS.parts[0], since=1900.0)
     screen.parts(msgspec.structs.replace(STATUS, parts=[again]))
     assert "2.5 s" in drawn(screen)[1]
+    restarted = msgspec.structs.replace(STATUS.parts[0], state=State.STARTING, since=time.time())
+    screen.parts(msgspec.structs.replace(STATUS, parts=[restarted]))
+    assert " s … " in drawn(screen)[1]
 
 
 def test_hosts_and_advice_come_below() -> None:
@@ -71,6 +75,35 @@ def test_hosts_and_advice_come_below() -> None:
         "Everything is up.",
         "export KUBECONFIG=/x",
     ]
+
+
+def test_advice_is_for_what_runs_and_goes_when_it_stops() -> None:
+    screen = Screen(terminal())
+    screen.parts(STATUS)
+    screen.advise(["Everything is up."])
+    screen.stopping()
+    assert "Everything is up." not in drawn(screen)
+    assert drawn(screen)[-1].startswith("Stopping.")
+    gone = [msgspec.structs.replace(part, state=State.STOPPED, why="") for part in STATUS.parts]
+    screen.parts(msgspec.structs.replace(STATUS, parts=gone))
+    assert drawn(screen)[-1] == "○ operator stopped"
+
+
+def test_more_hosts_than_lines_do_not_push_the_advice_off_the_terminal() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=130, height=20, color_system=None)
+    screen = Screen(console)
+    screen.parts(STATUS)
+    arrived = [HostView(Key("default", f"s{n:03}"), "available", "available", "", False) for n in range(60)]
+    failed = HostView(Key("default", "z-last"), "registering", "available", "no such BMC", True)
+    screen.hosts([*arrived, HOST, failed])
+    screen.advise(["Everything is up."])
+    shown = drawn(screen)
+    assert len(shown) <= 20
+    assert shown[-1] == "Everything is up."
+    assert any("z-last" in line and "no such BMC" in line for line in shown)
+    assert any("server-1" in line for line in shown)
+    hosts_shown = sum("default/" in line for line in shown)
+    assert f"and {62 - hosts_shown} more" in shown
 
 
 def test_the_last_picture_stays_on_the_terminal() -> None:

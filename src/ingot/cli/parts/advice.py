@@ -24,9 +24,9 @@ def commands(state: StateFolder, hosts: Sequence[Key], *, detached: bool) -> lis
     if hosts:
         lines += _about(kubectl, hosts[0])
     if detached:
-        lines += ["It runs in the background:", f"  {_ingot('status', state)}", f"  {_ingot('down', state)}"]
+        lines += ["It runs in the background:", f"  {ingot('status', state)}", f"  {ingot('down', state)}"]
     else:
-        lines += [f"Ctrl-C stops everything; `{_ingot('up', state)}` goes on where it was."]
+        lines += [f"Ctrl-C stops everything; `{ingot('up', state)}` goes on where it was."]
     return lines
 
 
@@ -53,7 +53,8 @@ def _kubectl() -> str:
     return "kubectl"
 
 
-def _ingot(command: str, state: StateFolder) -> str:
+def ingot(command: str, state: StateFolder) -> str:
+    """How to call a command of ours on this state folder."""
     where = "" if state.path == default_folder() else f" --state {shlex.quote(str(state.path))}"
     return f"{_program()} {command}{where}"
 

@@ -15,7 +15,7 @@ import click
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS
 from ingot.api.meta import Key
-from ingot.cli.parts import practice
+from ingot.cli.parts import advice, practice
 from ingot.cli.parts.plan import ingot
 from ingot.cli.parts.progress import part_line, still_missing, views_of
 from ingot.cli.parts.show import Show
@@ -48,9 +48,10 @@ async def until_up(state: StateFolder, show: Show, *, alive: Callable[[], bool],
             await _parts_ready(state, show, alive, missing)
             return await _hosts_arrived(state, show, alive, missing)
     except TimeoutError:
+        look = advice.ingot("status", state)
         raise click.ClickException(
-            f"not everything is up after {within:g} s; it goes on in the background (`ingot status` shows it). "
-            "What is missing:\n" + "\n".join(f"  {line}" for line in missing)
+            f"not everything is up after {within:g} s; it goes on in the background (`{look}` shows it). What is missing:\n"
+            + "\n".join(f"  {line}" for line in missing)
         ) from None
 
 

@@ -36,7 +36,9 @@ async def bring_up(state: StateFolder, wishes: Wishes, show: Show) -> None:
         # It ends by itself only by an error: that stops the parts too, and is raised below.
         tending.add_done_callback(lambda _: supervisor.stop())
         for number in STOP_SIGNALS:
-            asyncio.get_running_loop().add_signal_handler(number, _stop, supervisor, tending)
+            # Started with nohup it is to outlive the terminal.
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                asyncio.get_running_loop().add_signal_handler(number, _stop, supervisor, tending, show)
         try:
             await supervisor.run()
         finally:
@@ -45,12 +47,14 @@ async def bring_up(state: StateFolder, wishes: Wishes, show: Show) -> None:
                 await tending
 
 
-def _stop(supervisor: Supervisor, tending: asyncio.Task[None]) -> None:
+def _stop(supervisor: Supervisor, tending: asyncio.Task[None], show: Show) -> None:
     """The first request is polite, the second one is not."""
     if supervisor.stopping:
         supervisor.stop_now()
+        return
     tending.cancel()
     supervisor.stop()
+    show.stopping()
 
 
 async def _tend(state: StateFolder, wishes: Wishes, supervisor: Supervisor, show: Show) -> None:

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ingot.cli.parts.progress import HostView
+from ingot.cli.parts.show import STOPPING
 from ingot.embedded.supervisor import PartStatus, State, Status
 
 _LOOK: Final = {
@@ -31,7 +32,7 @@ class Screen:
         self._status: Status | None = None
         self._ready_after: dict[str, float] = {}
         self._hosts: Sequence[HostView] = ()
-        self._advice: Sequence[str] = ()
+        self._below: Sequence[str] = ()
         # Drawn once while it is made, so it comes last.
         self._console = console or Console()
         self._live = Live(
@@ -60,7 +61,11 @@ class Screen:
         self._hosts = hosts
 
     def advise(self, lines: Sequence[str]) -> None:
-        self._advice = lines
+        self._below = lines
+
+    def stopping(self) -> None:
+        # The advice was for what runs.
+        self._below = [STOPPING]
 
     def picture(self) -> RenderableType:
         pieces: list[RenderableType] = []
@@ -68,9 +73,12 @@ class Screen:
             pieces.append(self._parts_table(self._status))
         if self._hosts:
             pieces += [Text(), self._hosts_table()]
-        if self._advice:
-            pieces += [Text(), Text("\n".join(self._advice))]
+        if self._below and not self._all_stopped():
+            pieces += [Text(), Text("\n".join(self._below))]
         return Group(*pieces)
+
+    def _all_stopped(self) -> bool:
+        return self._status is not None and all(part.state is State.STOPPED for part in self._status.parts)
 
     def _parts_table(self, status: Status) -> Table:
         table = _table("part", "state", "after", "where, or why not")
@@ -86,17 +94,37 @@ class Screen:
         return table
 
     def _time(self, part: PartStatus) -> str:
-        if part.name in self._ready_after:
-            return f"{self._ready_after[part.name]:.1f} s"
-        return f"{time.time() - part.since:.0f} s …" if part.state is State.STARTING else ""
+        if part.state is State.STARTING:
+            return f"{time.time() - part.since:.0f} s …"
+        return f"{self._ready_after[part.name]:.1f} s" if part.name in self._ready_after else ""
 
     def _hosts_table(self) -> Table:
         table = _table("host", "state", "", "")
-        for host in self._hosts:
+        shown, left_out = fitting(self._hosts, self._room_for_hosts())
+        for host in shown:
             style = "red" if host.failed else "green" if host.arrived else "cyan"
             mark = "●" if host.failed or host.arrived else "○"
             table.add_row(Text(mark, style), str(host.key), Text(host.state, style), "", Text(host.sentence))
+        if left_out:
+            table.add_row("", Text(f"and {left_out} more", "dim"))
         return table
+
+    def _room_for_hosts(self) -> int:
+        """Lines that the terminal has left. What does not fit would be cut off below, and the advice with it."""
+        parts = len(self._status.parts) if self._status is not None else 0
+        headings_and_gaps = 6
+        return max(3, self._console.size.height - parts - len(self._below) - headings_and_gaps)
+
+
+def fitting(hosts: Sequence[HostView], room: int) -> tuple[Sequence[HostView], int]:
+    """The hosts to show in so many lines, and how many are left out: those that arrived go first, in their usual order."""
+    if len(hosts) <= room:
+        return hosts, 0
+    # One line says how many are missing.
+    chosen = {
+        host.key for host in sorted(hosts, key=lambda host: (not host.failed, host.arrived))[: room - 1]
+    }
+    return [host for host in hosts if host.key in chosen], len(hosts) - len(chosen)
 
 
 def _table(*titles: str) -> Table:

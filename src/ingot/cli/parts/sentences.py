@@ -21,6 +21,11 @@ def errors_as_sentences() -> Iterator[None]:
     except (SupervisorError, ServiceError, LabError, KubeError) as error:
         raise click.ClickException(str(error)) from error
     except PermissionError as error:
+        what = f"{error.filename}: permission denied" if error.filename else "this is not yours to do"
         raise click.ClickException(
-            f"{error.filename}: permission denied. Choose a folder of your own with --state, or run as its owner."
+            f"{what}. Choose a folder of your own with --state, or run as the user who started it."
         ) from error
+    except OSError as error:
+        # A full disk, a file in place of a folder: the machine's state, which the person can see to.
+        where = f"{error.filename}: " if error.filename else ""
+        raise click.ClickException(f"{where}{error.strerror or error}") from error

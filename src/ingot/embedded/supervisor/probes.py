@@ -6,6 +6,7 @@ import asyncio
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import aiohttp
 
@@ -32,7 +33,7 @@ def answers(
         except TimeoutError:
             return f"GET {url} is not answered within {patience:g} s"
         except (aiohttp.ClientError, OSError) as problem:
-            return f"GET {url} does not work yet: {_reason(problem)}"
+            return _refused(problem, urlsplit(url).netloc, f"GET {url}")
 
     return probe
 
@@ -51,14 +52,14 @@ def connects(port: int, ca_file: Path, *, patience: float = PATIENCE) -> Probe:
         except TimeoutError:
             return f"127.0.0.1:{port} does not answer within {patience:g} s"
         except (OSError, ssl.SSLError) as problem:
-            return f"127.0.0.1:{port} does not answer yet: {_reason(problem)}"
+            return _refused(problem, f"127.0.0.1:{port}", "connecting to it")
         return ""
 
     return probe
 
 
-def _reason(problem: Exception) -> str:
-    """The usual one in words; libraries write it with sockets and tuples."""
+def _refused(problem: Exception, where: str, asked: str) -> str:
+    """The usual one in plain words, for everybody sees it at every start; libraries write it with sockets and tuples."""
     if isinstance(getattr(problem, "os_error", problem), ConnectionRefusedError):
-        return "nothing listens there"
-    return str(problem)
+        return f"nothing listens at {where}"
+    return f"{asked} does not work: {problem}"

@@ -74,14 +74,20 @@ def _here(state: StateFolder, wishes: Wishes) -> None:
     from ingot.cli.parts.advice import ingot
     from ingot.cli.parts.run import bring_up
 
-    with errors_as_sentences():
-        if sys.stdout.isatty():
-            from ingot.cli.parts.screen import Screen
+    try:
+        with errors_as_sentences():
+            if sys.stdout.isatty():
+                from ingot.cli.parts.screen import Screen
 
-            with Screen() as screen:
-                asyncio.run(bring_up(state, wishes, screen))
-        else:
-            asyncio.run(bring_up(state, wishes, Lines()))
+                with Screen() as screen:
+                    asyncio.run(bring_up(state, wishes, screen))
+            else:
+                asyncio.run(bring_up(state, wishes, Lines()))
+    except KeyboardInterrupt:
+        # Once parts run, Ctrl-C is theirs and ends them in order.
+        raise click.ClickException(
+            f"interrupted before any part ran; `{ingot('up', state)}` begins again"
+        ) from None
     click.echo(f"Everything has stopped. `{ingot('up', state)}` goes on where it was.")
 
 

@@ -45,6 +45,7 @@ from ingot.provisioner import (
     Sight,
 )
 from ingot.provisioner.ironic import IronicAccess, IronicProvisioner, PushListen, Ramdisk
+from ingot.provisioner.ironic.client import IronicClient
 from ingot.services.environment import ensure
 from ingot.services.settings import IronicPaths, IronicSettings
 from ingot.trust import Authority, Secret, kept_token, write_private
@@ -109,13 +110,14 @@ class World:
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.backend: IronicProvisioner | None = None
 
-    def access(self, ramdisk_url: str) -> IronicAccess:
-        return IronicAccess(
+    def use_ramdisk(self, ramdisk_url: str) -> IronicAccess:
+        self.ironic_access = IronicAccess(
             endpoint=f"{self.settings.base_url}/v1",
             ca_file=self.ca_file,
             auth_folder=self.auth,
             ramdisk=Ramdisk(iso=ramdisk_url),
         )
+        return self.ironic_access
 
     def start(self, name: str, *arguments: str, environment: dict[str, str] | None = None) -> None:
         with (self.state / f"{name}.log").open("ab") as log:
@@ -148,6 +150,22 @@ class World:
         os.killpg(process.pid, how)
         process.wait(60)
 
+    async def kill_ironic_at(self, bench: Bench, step: str, state: str = "deploying") -> None:
+        """kill -9 at this moment of a node's life, and a start right after, as the supervisor does it."""
+        async with asyncio.timeout(DEADLINE), IronicClient(self.ironic_access) as client:
+            slowed = False
+            while True:
+                node = await client.node(bench.ref.backend_id)
+                if node.provision_state == state and (node.step or "") == step:
+                    break
+                if node.step == "write_image" and not slowed:
+                    # What comes next is over in an instant; a slow BMC leaves time to hit it.
+                    await bench.lab.set_faults(bench.plate.name, Faults(slow_seconds=0.5))
+                    slowed = True
+        self.stop("ironic", signal.SIGKILL)
+        await bench.lab.set_faults(bench.plate.name, Faults())
+        self.start_ironic()
+
     async def ready(self, what: Callable[[], Awaitable[Any]]) -> Any:
         end = time.monotonic() + DEADLINE
         while True:
@@ -164,7 +182,7 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
     await asyncio.to_thread(ensure)
     world = World(tmp_path_factory.mktemp("world"))
     try:
-        world.start_farm(6)
+        world.start_farm(10)
         world.start_ironic()
 
         async def ramdisk_url() -> str:
@@ -173,7 +191,9 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
                 assert lab.file.ramdisk_url
                 return lab.file.ramdisk_url
 
-        async with IronicProvisioner(world.access(await world.ready(ramdisk_url)), world.push) as backend:
+        async with IronicProvisioner(
+            world.use_ramdisk(await world.ready(ramdisk_url)), world.push
+        ) as backend:
             world.backend = backend
             await world.ready(backend.check)
             yield world
@@ -182,12 +202,20 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
             world.stop(name, signal.SIGKILL)
 
 
+async def _answer(call: Callable[[], Awaitable[Any]]) -> Any:
+    try:
+        return await call()
+    except BackendUnavailable:
+        return Busy("Ironic is away")
+
+
 class Bench:
     """One server of the farm, with the orders for it."""
 
-    def __init__(self, world: World, lab: Lab, number: int) -> None:
+    def __init__(self, world: World, lab: Lab, number: int, *, cleaning: bool = True) -> None:
         self.world = world
         self.lab = lab
+        self.cleaning = cleaning
         self.plate = lab.file.servers[number]
         self.ref = HostRef(Key("rack", self.plate.name), str(uuid.uuid4()))
         self.acts: list[Act] = []
@@ -205,6 +233,7 @@ class Bench:
                 username=self.plate.username, password=Secret(password or self.plate.password)
             ),
             boot_mac=self.plate.macs[0],
+            automated_cleaning=self.cleaning,
         )
 
     def order(self, form: str = "raw", checksum: str = "") -> Deployment:
@@ -221,17 +250,14 @@ class Bench:
         async with asyncio.timeout(DEADLINE):
             changes = self.backend.changes()
             first = asyncio.ensure_future(anext(changes))
-            answer = await call()
+            answer = await _answer(call)
             while isinstance(answer, Busy | NotRegistered):
                 if not self.said or self.said[-1] != answer.why:
                     self.said.append(answer.why)
                 change = await first
                 first = asyncio.ensure_future(anext(changes))
                 if change in (EVERYTHING, self.ref.key):
-                    try:
-                        answer = await call()
-                    except BackendUnavailable:
-                        answer = Busy("Ironic is away")
+                    answer = await _answer(call)
             first.cancel()
             return answer
 
@@ -388,33 +414,55 @@ async def test_an_image_that_does_not_match_its_checksum_is_told_with_the_agents
     assert await bench.deprovision(cleaning=False) == Ready(None)
 
 
-async def test_an_ironic_killed_in_the_middle_of_a_deployment_deploys_in_the_end_and_once(
-    world: World, lab: Lab
+@pytest.mark.parametrize(
+    ("number", "step"),
+    [
+        pytest.param(5, "", id="before the first step"),
+        pytest.param(6, "deploy", id="while the ramdisk is booted"),
+        pytest.param(7, "tear_down_agent", id="while the ramdisk is stopped"),
+        pytest.param(8, "boot_instance", id="while the system is started"),
+    ],
+)
+async def test_an_ironic_killed_while_it_deploys_goes_on_without_an_error_and_deploys_once(
+    world: World, lab: Lab, number: int, step: str
 ):
-    bench = Bench(world, lab, 5)
+    bench = Bench(world, lab, number, cleaning=False)
     await bench.register()
     order = bench.order()
-    killed = asyncio.Event()
+    killing = asyncio.create_task(world.kill_ironic_at(bench, step))
 
-    async def one_pass() -> Any:
-        answer = await bench.backend.provision(bench.ref, order, permit=bench.permit, again=False)
-        if isinstance(answer, Busy) and answer.why.startswith("deploying") and not killed.is_set():
-            killed.set()
-            world.stop("ironic", signal.SIGKILL)
-            world.start_ironic()
-        if isinstance(answer, Failed):
-            # A conductor that died fails what it did; then the host is deprovisioned and provisioned anew.
-            again = await bench.backend.deprovision(
-                bench.ref, automated_cleaning=False, permit=bench.permit, again=False
-            )
-            return again if isinstance(again, Busy) else Busy("deprovisioned")
-        return answer
+    # `done` ends at the first failure that is told.
+    assert await bench.done(
+        lambda: bench.backend.provision(bench.ref, order, permit=bench.permit, again=False)
+    ) == Ready(None)
+    await killing
+    assert await bench.kept(order.image) == Ready(None)
+    async with IronicClient(world.ironic_access) as client:
+        node = await client.node(bench.ref.backend_id)
+    assert node.provision_state == "active"
+    assert node.instance_uuid == bench.ref.uid
 
-    assert await bench.done(one_pass) == Ready(None)
-    assert killed.is_set()
-    server = await bench.server()
+    server = await world.ready(lambda: running(bench))
     assert server.deployments == 1
-    assert server.running is not None
+    assert server.running.image_sha256 == lab.file.image("raw").disk_sha256
+    assert server.running.user_data == USER_DATA
+    assert Act.UNDEPLOY not in bench.acts
+    assert Act.CLEAN not in bench.acts[1:]
+    assert (Act.FORGET in bench.acts) is (step in ("tear_down_agent", "boot_instance"))
+
+
+async def running(bench: Bench) -> Any:
+    server = await bench.server()
+    assert server.booted_into == "instance"
+    return server
+
+
+async def test_an_ironic_killed_while_it_inspects_inspects_again_without_an_error(world: World, lab: Lab):
+    bench = Bench(world, lab, 9)
+    await bench.register()
+    killing = asyncio.create_task(world.kill_ironic_at(bench, "", state="inspecting"))
+    assert isinstance(await bench.inspect(), Ready)
+    await killing
 
 
 async def test_a_running_host_is_adopted_after_ironic_was_killed_and_lost_its_database(

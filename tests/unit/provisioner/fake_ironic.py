@@ -26,11 +26,20 @@ TRANSITIONS: dict[tuple[str, str], tuple[str, str, str]] = {
     ("manageable", "adopt"): ("adopting", "active", "adopt failed"),
     ("adopt failed", "adopt"): ("adopting", "active", "adopt failed"),
     ("available", "active"): ("deploying", "active", "deploy failed"),
+    ("deploy failed", "active"): ("deploying", "active", "deploy failed"),
     **{
         (state, "deleted"): ("deleting", "available", "error")
         for state in ("active", "deploy failed", "error", "wait call-back", "rescue", "service failed")
     },
 }
+DEPLOY_STEPS = (
+    "deploy",
+    "write_image",
+    "prepare_instance_boot",
+    "tear_down_agent",
+    "switch_to_tenant_network",
+    "boot_instance",
+)
 AT_ONCE: dict[tuple[str, str], str] = {
     **{
         (state, "manage"): "manageable"
@@ -52,6 +61,7 @@ class FakeIronic:
         self.inventories: dict[str, dict[str, Any]] = {}
         self.configdrives: dict[str, Any] = {}
         self.requests: list[str] = []
+        self.power_targets: list[str] = []
         self.bmc_passwords: dict[str, str] = {}
         self.drivers = ["redfish"]
         self.newest = "1.115"
@@ -151,6 +161,28 @@ class FakeIronic:
             last_error=why if remember else None,
             **fields,
         )
+
+    def at_step(self, name: str, step: str) -> None:
+        """A deployment has come to this step."""
+        index = DEPLOY_STEPS.index(step)
+        steps = [
+            {"step": one, "interface": "deploy", "priority": 100 - 20 * at}
+            for at, one in enumerate(DEPLOY_STEPS)
+        ]
+        info = {"deploy_steps": steps, "deploy_step_index": index}
+        self.change(name, deploy_step=steps[index], driver_internal_info=info)
+
+    def restart(self) -> None:
+        """kill -9 and a new start: the conductor fails what it was doing, and says so."""
+        for node in list(self.nodes.values()):
+            if node["target_power_state"] is not None:
+                # Written past the objects of Ironic: there is neither an event nor an entry in the history.
+                error = "Pending power operation was aborted due to conductor restart"
+                node.update(target_power_state=None, last_error=error)
+            state = node["provision_state"]
+            if state in {begun for begun, _, _ in TRANSITIONS.values()}:
+                why = f"The {state} state can't be resumed by conductor 127.0.0.1. Moving to fail state."
+                self.fail(node["uuid"], why)
 
     def inspected(self, name: str, inventory: dict[str, Any]) -> None:
         self.inventories[self.node(name)["uuid"]] = {"inventory": inventory, "plugin_data": {}}
@@ -259,6 +291,7 @@ class FakeIronic:
             if node["provision_state"] not in ("enroll", "manageable", "available", "adopt failed"):
                 return fault(409, f'Can not delete node "{node["uuid"]}" while it is in provision state')
         del self.nodes[node["uuid"]]
+        self.ports = {mac: port for mac, port in self.ports.items() if port["node_uuid"] != node["uuid"]}
         self.on_change(node, True)
         return web.Response(status=204)
 
@@ -273,6 +306,9 @@ class FakeIronic:
                     400, f"The {verb} operation can't be performed on node because it's in maintenance mode."
                 )
             begun, end, _ = TRANSITIONS[state, verb]
+            if verb in ("active", "deleted"):
+                # The list of steps goes; the step that was noted last stays behind.
+                node["driver_internal_info"] = {}
             if "configdrive" in body:
                 self.configdrives[node["uuid"]] = body["configdrive"]
             self.change(node["uuid"], provision_state=begun, target_provision_state=end, last_error=None)
@@ -285,6 +321,7 @@ class FakeIronic:
         node, body = self._of(request), await request.json()
         if self.no_soft_power and body["target"].startswith("soft"):
             return fault(400, f"The driver redfish does not support the power state, {body['target']}")
+        self.power_targets.append(body["target"])
         target = "power off" if body["target"].endswith("off") else "power on"
         self.change(node["uuid"], target_power_state=target, last_error=None)
         return web.Response(status=202)
@@ -358,6 +395,7 @@ def blank_node(name: str | None) -> dict[str, Any]:
         "deploy_step": {},
         "service_step": {},
         "driver_info": {},
+        "driver_internal_info": {},
         "instance_info": {},
         "properties": {},
         "automated_clean": None,

@@ -52,6 +52,8 @@ class Machine:
     deployment: Deployment | None = None
     adopted: Image | None = None
     access: Access | None = None
+    record_in_the_way: bool = False
+    """The machine runs, and the record of it has to be dropped and made anew before it can be adopted."""
     orders: list[str] = field(default_factory=list)
 
 
@@ -143,7 +145,16 @@ class ScriptedBackend:
     ) -> Ready[None] | Busy | Failed | NotRegistered:
         if (scripted := self._scripted("adopt")) is not None:
             return scripted
-        self.machines[host.key].adopted = installed
+        machine = self.machines[host.key]
+        if machine.record_in_the_way:
+            if (refused := await self._asked(host, permit, Act.FORGET)) is not None:
+                machine.orders.append("refused forget")
+                return refused
+            machine.record_in_the_way = machine.known = False
+            machine.orders.append("forget")
+            self.tell(host.key)
+            return NotRegistered("the record was dropped")
+        machine.adopted = installed
         return Ready(None)
 
     async def vitals(self, host: HostRef) -> Vitals | NotRegistered:

@@ -302,6 +302,20 @@ async def test_a_back_end_that_lost_its_memory_is_told_of_a_provisioned_host_and
     assert (await rack.get(key)).state == "provisioned"
 
 
+async def test_a_record_that_is_in_the_way_is_made_anew_at_once_and_the_running_host_is_not_touched(
+    rack: Rack,
+) -> None:
+    key = Key("default", "h1")
+    machine = rack.backend.machines[key]
+    machine.record_in_the_way = True
+    assert await rack.host(image=IMAGE) == key
+    await rack.until(key, lambda _: machine.adopted is not None)
+    host = await rack.until_well(key, "provisioned")
+    since = machine.orders[machine.orders.index("deploy") :]
+    assert since == ["deploy", "forget", "register"]
+    assert host.status.error_count == 0
+
+
 async def test_a_back_end_that_is_away_is_no_error_of_the_host(rack: Rack) -> None:
     key = await rack.host(image=IMAGE)
     await rack.until_state(key, "provisioned")

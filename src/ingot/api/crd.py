@@ -67,14 +67,30 @@ def _definition(definition: Definition) -> dict[str, Any]:
 
 
 def _version(definition: Definition) -> dict[str, Any]:
-    return {
+    version: dict[str, Any] = {
         "name": definition.resource.version,
         "served": True,
         "storage": True,
-        "additionalPrinterColumns": [_column(column) for column in definition.columns],
         "schema": {"openAPIV3Schema": _object_schema(definition)},
-        "subresources": {"status": {}} if definition.has_status else {},
     }
+    if definition.columns:
+        version["additionalPrinterColumns"] = [_column(column) for column in definition.columns]
+    if subresources := _subresources(definition):
+        version["subresources"] = subresources
+    return version
+
+
+def _subresources(definition: Definition) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if scale := definition.scale:
+        found["scale"] = {
+            "specReplicasPath": scale.wanted,
+            "statusReplicasPath": scale.present,
+            "labelSelectorPath": scale.selector,
+        }
+    if definition.has_status:
+        found["status"] = {}
+    return found
 
 
 def _column(column: Column) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from ingot.api.meta import Resource
 
@@ -19,7 +19,16 @@ class Column:
     description: str = ""
 
 
-AGE = Column("Age", ".metadata.creationTimestamp", type="date")
+AGE: Final = Column("Age", ".metadata.creationTimestamp", type="date")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """Where the numbers are that `kubectl scale` and autoscalers read and write through `/scale`."""
+
+    wanted: str
+    present: str
+    selector: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,3 +41,4 @@ class Definition:
     columns: tuple[Column, ...] = (AGE,)
     has_status: bool = True
     """Status is written apart from spec, through `/status`."""
+    scale: Scale | None = None

@@ -22,8 +22,23 @@ from msgspec import Meta
 Schema = dict[str, Any]
 """A JSON schema, or a part of one, as plain data."""
 
+JsonObject = dict[str, Any]
+"""An object that is kept as it is and whose inside the schema does not describe: something else reads it."""
+
+IntOrString = int | str
+"""A number, or a number or name in quotes."""
+
 ATOMIC_MAP: Final[Schema] = {"x-kubernetes-map-type": "atomic"}
 """The whole object belongs to one writer: server-side apply does not merge its fields."""
+
+ATOMIC_LIST: Final[Schema] = {"x-kubernetes-list-type": "atomic"}
+"""The whole list belongs to one writer."""
+
+_KEPT_WHOLE: Final[Schema] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+_INT_OR_STRING: Final[Schema] = {
+    "anyOf": [{"type": "integer"}, {"type": "string"}],
+    "x-kubernetes-int-or-string": True,
+}
 
 _SCALARS: Final[dict[Any, Schema]] = {
     str: {"type": "string"},
@@ -47,6 +62,12 @@ def doc(description: str, *, required: bool = False, schema_of: type | None = No
     )
 
 
+def part_named(description: str, *, name: str) -> Meta:
+    """A part of another API that is kept as it is, told from its neighbours by its `name`. Stands with a `JsonObject`."""
+    described = {"name": {"type": "string", "description": name}}
+    return Meta(description=description, extra_json_schema={"properties": described, "required": ["name"]})
+
+
 def map_list(*keys: str) -> Schema:
     """A list whose items are told apart by these fields, and merged one by one."""
     return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
@@ -64,11 +85,13 @@ def structural(type_: Any) -> Schema:
         return _choice(member.value for member in type_)
     origin, args = get_origin(type_), get_args(type_)
     if origin in (types.UnionType, Union):
-        return structural(_only_described(type_))
+        return dict(_INT_OR_STRING) if _is_int_or_string(args) else structural(_only_described(type_))
     if origin is Literal:
         return _choice(args)
     if origin in (list, tuple):
         return {"type": "array", "items": structural(args[0])}
+    if type_ == JsonObject:
+        return dict(_KEPT_WHOLE)
     if origin is dict:
         return {"type": "object", "additionalProperties": structural(args[1])}
     raise TypeError(
@@ -87,7 +110,9 @@ def _annotated(type_: Any) -> Schema:
 
 def _struct(type_: type[msgspec.Struct]) -> Schema:
     fields = sorted(msgspec.structs.fields(type_), key=lambda field: field.encode_name)
-    schema: Schema = {"type": "object", "properties": {f.encode_name: structural(f.type) for f in fields}}
+    schema: Schema = {"type": "object"}
+    if fields:
+        schema["properties"] = {field.encode_name: structural(field.type) for field in fields}
     if required := [field.encode_name for field in fields if is_required(field)]:
         schema["required"] = required
     return schema
@@ -104,6 +129,10 @@ def is_required(field: msgspec.structs.FieldInfo) -> bool:
 
 def _choice(values: Iterable[str]) -> Schema:
     return {"type": "string", "enum": list(values)}
+
+
+def _is_int_or_string(members: tuple[Any, ...]) -> bool:
+    return set(members) - {type(None), msgspec.UnsetType} == {int, str}
 
 
 def _only_described(union: Any) -> Any:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from ingot.api.meta import Model
-from ingot.api.schema import ATOMIC_MAP, doc, map_list, structural
+from ingot.api.schema import ATOMIC_MAP, IntOrString, JsonObject, doc, map_list, part_named, structural
 
 
 class Colour(enum.StrEnum):
@@ -35,6 +35,9 @@ class Cart(Model):
     )
 
 
+INT_OR_STRING = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
+
+
 @pytest.mark.parametrize(
     ("type_", "schema"),
     [
@@ -48,6 +51,9 @@ class Cart(Model):
         (Literal["z", "a"], {"type": "string", "enum": ["z", "a"]}),
         (Colour, {"type": "string", "enum": ["red", "blue"]}),
         (int | None, {"type": "integer"}),
+        (IntOrString, INT_OR_STRING),
+        (IntOrString | None, INT_OR_STRING),
+        (JsonObject, {"type": "object", "x-kubernetes-preserve-unknown-fields": True}),
     ],
 )
 def test_a_plain_type_has_a_schema(type_: Any, schema: Any) -> None:
@@ -92,11 +98,28 @@ def test_structs_within_structs_are_written_out() -> None:
     }
 
 
+def test_a_part_of_another_api_is_kept_whole_and_has_a_name() -> None:
+    assert structural(Annotated[JsonObject, part_named("A wheel.", name="Its name.")]) == {
+        "type": "object",
+        "description": "A wheel.",
+        "properties": {"name": {"type": "string", "description": "Its name."}},
+        "required": ["name"],
+        "x-kubernetes-preserve-unknown-fields": True,
+    }
+
+
+def test_a_struct_without_fields_is_an_object_that_nothing_is_said_of() -> None:
+    class Empty(Model):
+        """Nothing."""
+
+    assert structural(Empty) == {"type": "object"}
+
+
 def test_limits_are_the_servers_to_enforce_and_do_not_make_an_object_unreadable() -> None:
     assert msgspec.json.decode(b'{"sizeInches": 0}', type=Wheel).size_inches == 0
 
 
-@pytest.mark.parametrize("type_", [int | str, bytes, object])
+@pytest.mark.parametrize("type_", [int | bool, bytes, object])
 def test_a_type_that_a_structural_schema_cannot_express_is_an_error_of_ours(type_: Any) -> None:
     with pytest.raises(TypeError):
         structural(type_)

@@ -10,12 +10,32 @@ from typing import Any, Final
 
 import msgspec
 
-from ingot.api import baremetalhost, hardwaredata
+from ingot.api import (
+    baremetalhost,
+    bmceventsubscription,
+    dataimage,
+    firmwareschema,
+    hardwaredata,
+    hostfirmwarecomponents,
+    hostfirmwaresettings,
+    hostupdatepolicy,
+    preprovisioningimage,
+)
 from ingot.api.definition import Column, Definition
 from ingot.api.meta import Resource
 from ingot.api.schema import Schema, structural
 
-DEFINITIONS: Final[tuple[Definition, ...]] = (baremetalhost.DEFINITION, hardwaredata.DEFINITION)
+DEFINITIONS: Final[tuple[Definition, ...]] = (
+    baremetalhost.DEFINITION,
+    hardwaredata.DEFINITION,
+    preprovisioningimage.DEFINITION,
+    hostfirmwaresettings.DEFINITION,
+    firmwareschema.DEFINITION,
+    hostfirmwarecomponents.DEFINITION,
+    hostupdatepolicy.DEFINITION,
+    dataimage.DEFINITION,
+    bmceventsubscription.DEFINITION,
+)
 """Every custom kind, in the order in which they are installed."""
 
 _OBJECT_FIELDS: Final[dict[str, Schema]] = {

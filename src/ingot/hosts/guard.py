@@ -32,13 +32,7 @@ def _objection(host: BareMetalHost, act: Act, sight: Sight) -> str | None:
     deleting = host.metadata.deletion_timestamp is not None
     state = host.state
     if act is Act.FORGET:
-        # The record is made anew from the host's status, and only there does that mean to leave the machine as it is.
-        runs = state in RUNS_A_SYSTEM or deleting
-        return (
-            None
-            if runs
-            else f"nothing is known to run on it that could be taken over again (state {state or 'new'})"
-        )
+        return _objection_to_forgetting(host, deleting=deleting)
     if state in RUNS_A_SYSTEM and not (deleting or must_deprovision(host)):
         return _objection_while_it_runs(host, act)
     match act:
@@ -65,6 +59,13 @@ def _objection_while_it_runs(host: BareMetalHost, act: Act) -> str | None:
     if act is Act.POWER_OFF and not host.spec.online:
         return None
     return f"the host is {host.state} and nobody asked for it"
+
+
+def _objection_to_forgetting(host: BareMetalHost, *, deleting: bool) -> str | None:
+    """A record that is dropped is made anew from the status; only for a host that runs does that leave it as it is."""
+    if deleting or host.state in RUNS_A_SYSTEM:
+        return None
+    return f"nothing is known to run on it that could be taken over again (state {host.state or 'new'})"
 
 
 def _leaving(host: BareMetalHost, *, deleting: bool) -> bool:

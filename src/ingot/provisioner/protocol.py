@@ -79,7 +79,7 @@ class Act(enum.Enum):
     POWER_OFF = "power off"
     DELETE = "delete"
     FORGET = "forget"
-    """Drop the back end's record of the host, to make it anew. The machine is not touched; who knows it is."""
+    """Drop the back end's record of a host, to make it anew. The machine is not touched, but for a while nobody manages it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,13 @@ class _Entry:
             raise ConfigError(f"{self.file}: {name} should be text")
         return value
 
+    def flag(self, name: str) -> bool:
+        value = self.body.get(name)
+        # "false" in quotes is text, and text is true to Python: that must not switch anything off.
+        if not isinstance(value, bool | None):
+            raise ConfigError(f"{self.file}: {name} should be true or false, found {value!r}")
+        return bool(value)
+
     def file_of(self, name: str) -> Path | None:
         value = self.text(name)
         return self.file.parent / value if value else None
@@ -236,7 +243,7 @@ def _context(cluster: _Entry, user: _Entry) -> ssl.SSLContext:
         )
     except (OSError, ValueError) as error:
         raise ConfigError(f"{cluster.file}: the certificate authority cannot be used: {error}") from error
-    if cluster.body.get("insecure-skip-tls-verify"):
+    if cluster.flag("insecure-skip-tls-verify"):
         # The user's explicit wish in their own file; kubectl does the same.
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

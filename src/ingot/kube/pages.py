@@ -73,13 +73,19 @@ class PageReader(Generic[T]):
     def _one_by_one(self, body: bytes) -> _Body[T]:
         try:
             page = msgspec.json.decode(body, type=_Body[msgspec.Raw])
-        except msgspec.ValidationError as error:
+        except msgspec.DecodeError as error:
             raise Unreadable(f"{self._doing}: the answer of the API is not a list ({error})") from error
         items: list[T] = []
         for raw in page.items or []:
             try:
                 items.append(msgspec.json.decode(raw, type=self._kind.type))
             except msgspec.ValidationError as error:
-                metadata = msgspec.json.decode(raw, type=PartialObjectMetadata)
-                log.error("%s", unreadable(self._kind, metadata.key, error))
+                log.error("%s", self._story(raw, error))
         return _Body(page.metadata, items)
+
+    def _story(self, raw: msgspec.Raw, error: msgspec.ValidationError) -> str:
+        try:
+            metadata = msgspec.json.decode(raw, type=PartialObjectMetadata)
+        except msgspec.ValidationError:
+            return f"{self._doing}: an object without readable metadata is left out ({error})"
+        return str(unreadable(self._kind, metadata.key, error))

@@ -67,6 +67,10 @@ class KeyQueue:
         entry = (now + delay, next(self._sequence))
         self._timers[key] = entry
         heapq.heappush(self._heap, (*entry, key))
+        if len(self._heap) > 100 + 2 * len(self._timers):
+            # Most of it was replaced or cancelled behind a timer that still waits. Seldom enough to cost nothing.
+            self._heap = [(*timer, key) for key, timer in self._timers.items()]
+            heapq.heapify(self._heap)
 
     def pop(self, now: float) -> tuple[Key, float] | None:
         """The next key for a worker and how long it has been due; it stays in the worker's hands until `done`."""

@@ -6,6 +6,7 @@ import asyncio
 import logging
 
 import pytest
+from aiohttp import web
 from kube_scripted_api import COLLECTION, WIDGET, ScriptedApi, Widget, WidgetSpec, hang_up, status
 
 from ingot.api.meta import Key, ObjectMeta, PartialObjectMetadata
@@ -98,6 +99,28 @@ async def test_one_object_of_a_wrong_shape_does_not_hide_the_others(
     assert [item.metadata.name for item in listing.items] == ["good"]
     assert "Widget default/bad does not have the shape of test.ingot.dev/v1" in caplog.text
     assert "$.spec.size" in caplog.text
+
+
+async def test_an_object_whose_very_metadata_is_wrong_does_not_hide_the_others(
+    api: ScriptedApi, client: Client, caplog: pytest.LogCaptureFixture
+):
+    api.put("good", 1)
+    api.put("strange", 2, metadata={"labels": {"size": 3}})
+    assert [item.key.name for item in (await client.list(WIDGET)).items] == ["good"]
+    assert "an object without readable metadata" in caplog.text
+
+
+async def test_a_list_that_breaks_off_after_an_unreadable_object_is_unreadable(
+    api: ScriptedApi, client: Client
+):
+    async def half(request: web.Request) -> web.Response:
+        return web.Response(
+            body=b'{"metadata":{},"items":[{"spec":{"size":"large"}}, {', content_type="application/json"
+        )
+
+    api.faults.append(half)
+    with pytest.raises(Unreadable, match="list Widgets: the answer of the API is not a list"):
+        await client.list(WIDGET)
 
 
 async def test_get_of_a_wrong_shape_says_which_field(api: ScriptedApi, client: Client):

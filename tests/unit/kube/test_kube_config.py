@@ -183,6 +183,7 @@ SERVER = {"server": "https://127.0.0.1:1"}
         ({**SERVER, "certificate-authority-data": "eHl6"}, {}, "certificate authority cannot be used"),
         ({**SERVER, "certificate-authority-data": "x"}, {}, "certificate-authority-data is not base64"),
         ({"server": 7}, {}, "server should be text"),
+        ({**SERVER, "insecure-skip-tls-verify": "false"}, {}, "should be true or false, found 'false'"),
     ],
 )
 def test_what_cannot_be_used_is_said_in_a_sentence(

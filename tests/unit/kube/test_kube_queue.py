@@ -175,3 +175,16 @@ def test_cancelled_timers_do_not_pile_up():
         queue.wake(A, 0)
         assert drained(queue) == [A]
     assert len(queue._heap) <= 2
+
+
+def test_cancelled_timers_do_not_pile_up_behind_one_that_waits():
+    queue = KeyQueue()
+    queue.later(B, 0, delay=500)
+    for number in range(10_000):
+        queue.later(A, 0, delay=1000 + number)
+        queue.wake(A, 0)
+        assert drained(queue) == [A]
+    queue.later(A, 0, delay=700)
+    assert len(queue._heap) < 200
+    assert queue.next_due() == 500
+    assert (queue.pop(500), queue.pop(700)) == ((B, 0), (A, 0))

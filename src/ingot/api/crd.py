@@ -12,16 +12,21 @@ import msgspec
 
 from ingot.api import (
     baremetalhost,
+    baremetalswitch,
     bmceventsubscription,
     dataimage,
     firmwareschema,
     hardwaredata,
+    hostclaim,
+    hostdeploypolicy,
     hostfirmwarecomponents,
     hostfirmwaresettings,
+    hostnetworkattachment,
     hostupdatepolicy,
     preprovisioningimage,
 )
 from ingot.api.definition import Column, Definition
+from ingot.api.machine import machine, machineset
 from ingot.api.meta import Resource
 from ingot.api.schema import Schema, structural
 
@@ -35,6 +40,12 @@ DEFINITIONS: Final[tuple[Definition, ...]] = (
     hostupdatepolicy.DEFINITION,
     dataimage.DEFINITION,
     bmceventsubscription.DEFINITION,
+    hostclaim.DEFINITION,
+    hostdeploypolicy.DEFINITION,
+    baremetalswitch.DEFINITION,
+    hostnetworkattachment.DEFINITION,
+    machine.DEFINITION,
+    machineset.DEFINITION,
 )
 """Every custom kind, in the order in which they are installed."""
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Generic, Literal, NamedTuple, TypeVar, dataclass_transform
+from typing import Annotated, Final, Generic, Literal, NamedTuple, TypeVar, dataclass_transform
 from urllib.parse import quote
 
 import msgspec
@@ -49,12 +49,16 @@ class Model(Struct, kw_only=True, omit_defaults=True, rename="camel", frozen=Tru
 
 
 class OwnerReference(Model):
-    api_version: str
-    kind: str
-    name: str
-    uid: str
-    controller: bool | None = None
-    block_owner_deletion: bool | None = None
+    """Points at an object that this one belongs to and is deleted with."""
+
+    api_version: Annotated[str, doc("API version of the owner.")]
+    kind: Annotated[str, doc("Kind of the owner.")]
+    name: Annotated[str, doc("Name of the owner.")]
+    uid: Annotated[str, doc("UID of the owner.")]
+    controller: Annotated[bool | None, doc("Whether it is the one owner that looks after the object.")] = None
+    block_owner_deletion: Annotated[
+        bool | None, doc("Whether the owner cannot go, in a foreground deletion, before the object is gone.")
+    ] = None
 
 
 class ObjectMeta(Model):
@@ -116,6 +120,8 @@ ConditionStatus = Literal["True", "False", "Unknown"]
 
 _LABEL_PREFIX = r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
 _LABEL_NAME = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])"
+LABEL_KEY_PATTERN: Final = f"^{_LABEL_PREFIX}{_LABEL_NAME}$"
+"""The key of a label, and everything else that is named like one: conditions, hooks."""
 
 
 class Condition(Model):
@@ -123,7 +129,7 @@ class Condition(Model):
 
     type: Annotated[
         str,
-        doc("Which aspect of the object this is.", maxLength=316, pattern=f"^{_LABEL_PREFIX}{_LABEL_NAME}$"),
+        doc("Which aspect of the object this is.", maxLength=316, pattern=LABEL_KEY_PATTERN),
     ]
     status: Annotated[ConditionStatus, doc("Whether it holds: True, False or Unknown.")]
     reason: Annotated[

@@ -8,7 +8,6 @@ from typing import Literal
 import msgspec
 
 from ingot.api.admission.errors import FieldError, forbidden, invalid
-from ingot.api.admission.strict import problem_with
 from ingot.api.baremetalhost import (
     HELD_REBOOT_PREFIX,
     Annotation,
@@ -18,6 +17,7 @@ from ingot.api.baremetalhost import (
     HardwareDetails,
 )
 from ingot.api.inspection import inspection_is_disabled
+from ingot.api.strict import problem_with
 
 _SHOWN_CHARACTERS = 60
 

@@ -1,6 +1,6 @@
-"""Reading JSON that a person wrote by hand into an annotation: what the struct does not know is an error, not ignored.
+"""Reading what a person wrote where no schema was checked, in an annotation or a provider spec: unknown fields are errors.
 
-Elsewhere unknown fields are skipped, because a newer API may send them. In an annotation they are misspellings.
+Elsewhere unknown fields are skipped, because a newer API may send them. Here they are misspellings.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import sys
+from contextlib import AsyncExitStack
 
 import click
 
@@ -49,7 +50,7 @@ def operator(state: StateFolder, provisioner: str, push_listen: str, verbose: bo
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
     host, _, port = push_listen.rpartition(":")
-    if not host or not port.isdigit():
+    if not host or not port.isdecimal() or int(port) > 65535:
         raise click.BadParameter(f"{push_listen!r} is not ADDRESS:PORT", param_hint="--push-listen")
     try:
         access = IronicAccess.from_environment(os.environ)
@@ -74,7 +75,8 @@ async def _run(client: Client, access: IronicAccess, push: PushListen) -> None:
     told_to_stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, told_to_stop.set)
-    async with client, EventRecorder(client) as recorder, IronicProvisioner(access, push) as backend:
+    async with client, EventRecorder(client) as recorder, AsyncExitStack() as stack:
+        backend = await _listening(stack, IronicProvisioner(access, push), push)
         hosts = HostController(client, backend, recorder, namespace=os.environ.get("WATCH_NAMESPACE", ""))
         manager = Manager([hosts.hosts, hosts.secrets], [hosts.controller], tasks=[hosts.follow_backend])
         work = [
@@ -90,6 +92,20 @@ async def _run(client: Client, access: IronicAccess, push: PushListen) -> None:
             for task in (*work, announcing):
                 task.cancel()
             await asyncio.gather(*work, announcing, return_exceptions=True)
+
+
+async def _listening(
+    stack: AsyncExitStack, backend: IronicProvisioner, push: PushListen
+) -> IronicProvisioner:
+    try:
+        return await stack.enter_async_context(backend)
+    except OSError as error:
+        # In the kernel's words: the library's repeat the address as a tuple. A name that does not resolve has none.
+        why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+        raise click.ClickException(
+            f"cannot listen for Ironic's reports at {push.host}:{push.port}: {why}. "
+            "Give another address with --push-listen."
+        ) from error
 
 
 async def _announce(manager: Manager, backend: IronicProvisioner) -> None:

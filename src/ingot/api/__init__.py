@@ -4,6 +4,7 @@ Nothing here does I/O and nothing here imports another room.
 
     baremetalhost and its companions    hosts, what they are made of, their firmware, images, switches
     hostclaim, hostdeploypolicy         who wants a host, and who may have it; hostselector says which
+    ironic, ironicdatabase              the service behind the hosts, and its database
     machine                             Machine, MachineSet and the provider spec
     core                                Kubernetes' own kinds
     meta                                metadata, references, conditions, Resource
@@ -22,5 +23,6 @@ What a user wrote and cannot be right is a `Malformed`; its message is for that 
         ├── InvalidAddress      (bmc)            not the address of a BMC
         ├── UnreadableSecret    (core)           a value in a Secret is not text in base64
         ├── InvalidProviderSpec (machine)        a Machine does not say what can be made
+        ├── TwoMeanings         (ironic)         one thing is written in two ways that do not agree
         └── UnknownState        (baremetalhost)  a status names a state that does not exist
 """

@@ -23,6 +23,8 @@ from ingot.api import (
     hostfirmwaresettings,
     hostnetworkattachment,
     hostupdatepolicy,
+    ironic,
+    ironicdatabase,
     preprovisioningimage,
 )
 from ingot.api.definition import Column, Definition
@@ -46,6 +48,8 @@ DEFINITIONS: Final[tuple[Definition, ...]] = (
     hostnetworkattachment.DEFINITION,
     machine.DEFINITION,
     machineset.DEFINITION,
+    ironic.DEFINITION,
+    ironicdatabase.DEFINITION,
 )
 """Every custom kind, in the order in which they are installed."""
 

@@ -23,19 +23,32 @@ Json = Any
 
 ROOT = "/versions/0/schema/openAPIV3Schema/properties"
 
-DEPARTURES: dict[tuple[str, str], str] = {}
+_OVERRIDES = "/spec/properties/overrides/properties"
+_POD_PART = "a part of a pod is kept whole; the API that gets the pod checks it"
+
+DEPARTURES: dict[tuple[str, str], str] = {
+    ("Ironic", "/spec/properties/credentialsRef"): "the proposals' spelling of apiCredentialsName",
+    ("Ironic", "/spec/properties/databaseRef"): "an IronicDatabase, as in the proposals",
+    ("Ironic", "/spec/properties/tlsRef"): "the proposals' spelling of tls.certificateName",
+    ("Ironic", f"{_OVERRIDES}/containers/items"): _POD_PART,
+    ("Ironic", f"{_OVERRIDES}/initContainers/items"): _POD_PART,
+    ("Ironic", f"{_OVERRIDES}/volumes/items"): _POD_PART,
+    ("Ironic", f"{_OVERRIDES}/httpdLivenessProbe"): _POD_PART,
+    ("Ironic", f"{_OVERRIDES}/httpdReadinessProbe"): _POD_PART,
+}
 """(kind, path below ROOT) of each difference from the published schema that is meant, with the reason."""
 
 
-def published(kind: str) -> Json:
+OURS_ALONE = {"IronicDatabase": "from the proposals; nobody publishes it today"}
+"""Kinds that there is nothing to compare with, with the reason."""
+
+
+def published_schemas() -> dict[str, Json]:
     folder = os.environ.get("INGOT_CRD_SCHEMAS")
     if not folder:
         pytest.skip("set INGOT_CRD_SCHEMAS to a folder with the published CRDs as bare schemas")
-    for path in sorted(Path(folder).glob("*.json")):
-        found = json.loads(path.read_text())
-        if found["names"]["kind"] == kind:
-            return found
-    raise AssertionError(f"no published schema for {kind} in {folder}")
+    found = [json.loads(path.read_text()) for path in sorted(Path(folder).glob("*.json"))]
+    return {schema["names"]["kind"]: schema for schema in found}
 
 
 def without_words(node: Json, path: str = "") -> Json:
@@ -76,19 +89,29 @@ def reason_for(kind: str, path: str) -> tuple[str, str] | None:
     )
 
 
-@pytest.mark.parametrize("generated", all_crds(), ids=lambda found: found["spec"]["names"]["kind"])
+def kind_of(definition: Json) -> str:
+    return str(definition["spec"]["names"]["kind"])
+
+
+@pytest.mark.parametrize(
+    "generated", [found for found in all_crds() if kind_of(found) not in OURS_ALONE], ids=kind_of
+)
 def test_a_generated_crd_differs_from_the_published_one_only_where_a_reason_is_written(
     generated: Json,
 ) -> None:
-    kind = generated["spec"]["names"]["kind"]
+    kind = kind_of(generated)
     ours = dict(flat(without_words(generated["spec"])))
-    theirs = dict(flat(without_words(published(kind))))
+    theirs = dict(flat(without_words(published_schemas()[kind])))
     differing = {path for path in {*ours, *theirs} if ours.get(path, "absent") != theirs.get(path, "absent")}
     assert {
         path: (ours.get(path), theirs.get(path)) for path in differing if reason_for(kind, path) is None
     } == {}
     used = {reason_for(kind, path) for path in differing}
     assert {place for place in DEPARTURES if place[0] == kind} <= used, "a departure is listed that is none"
+
+
+def test_every_published_kind_is_there() -> None:
+    assert {kind_of(found) for found in all_crds()} == {*published_schemas(), *OURS_ALONE}
 
 
 def fields(schema: Json, path: str = "") -> Iterator[tuple[str, Json]]:
@@ -104,7 +127,7 @@ def schema_of(definition: Json) -> Json:
     return definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
 
 
-@pytest.mark.parametrize("generated", all_crds(), ids=lambda found: found["spec"]["names"]["kind"])
+@pytest.mark.parametrize("generated", all_crds(), ids=kind_of)
 def test_every_field_has_a_sentence_for_kubectl_explain(generated: Json) -> None:
     silent = [
         path

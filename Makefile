@@ -1,10 +1,11 @@
 # Two commands are all a newcomer types: `make up` and `make test`. Both install what they need first (`make setup`).
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup up down test lint types imports pytest bench clean
+.PHONY: help setup up down test lint style types imports pytest bench lock clean
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ingot/tools
 BIN := .venv/bin
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 # What setup fetched for itself comes last: a kubectl that is installed is preferred.
 export PATH := $(PATH):$(TOOLS)/bin
 
@@ -20,9 +21,11 @@ up: setup  ## start everything on this machine, with three simulated servers (Ct
 down:  ## stop what `make up` (or `ingot up --detach`) started
 	@$(BIN)/ingot down
 
-test: setup lint types imports pytest  ## everything that must hold: style, types, imports, all tests
+test: lint pytest  ## everything that must hold: style, types, imports, all tests
 
-lint:  ## style only (ruff)
+lint: setup style types imports  ## style, types and import rules, in seconds
+
+style:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
@@ -37,6 +40,10 @@ pytest:
 
 bench: setup  ## measure, and print the figures (never part of the tests)
 	@$(BIN)/python -m bench $(BENCH)
+
+lock: setup  ## pin what pyproject.toml and the list for Ironic ask for, with hashes
+	cd src/ingot/services/environments && $(LOCK) -o ironic-39.lock ironic-39.in
+	$(LOCK) -o requirements.lock --group dev pyproject.toml
 
 clean:  ## remove .venv and the caches in this folder
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -250,7 +249,3 @@ def why_of(host: dict[str, Any]) -> str:
 
 def _tail(log: Path, lines: int = 25) -> str:
     return "\n".join(line[:300] for line in log.read_text(errors="replace").splitlines()[-lines:])
-
-
-def kubectl_is_there() -> bool:
-    return shutil.which("kubectl") is not None

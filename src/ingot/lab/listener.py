@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import random
 import ssl
+from typing import Final
 
 from aiohttp import web
 
 from ingot.lab.errors import LabError
+
+KEPT_PORTS: Final = range(10_000, 32_768)
+"""Below the range from which the kernel gives ports to outgoing connections: while a listener is away, one of those could take
+its port, or, connecting to it, even meet itself."""
 
 
 class Listener:
@@ -19,7 +25,7 @@ class Listener:
 
     @property
     def port(self) -> int:
-        """Where it listens; the kernel's choice when it was started with port 0."""
+        """Where it listens; a free one that was found when it was started with port 0."""
         return self._port
 
     async def start(self) -> None:
@@ -27,17 +33,27 @@ class Listener:
             return
         runner = web.AppRunner(self._app, access_log=None, shutdown_timeout=2.0)
         await runner.setup()
-        site = web.TCPSite(runner, self._host, self._port, ssl_context=self._context, reuse_address=True)
         try:
-            await site.start()
-        except OSError as error:
+            self._port = await self._listen(runner)
+        except BaseException:
             await runner.cleanup()
-            raise LabError(
-                f"cannot listen on {self._host}:{self._port}: {error.strerror}. "
-                "The port was chosen when the lab was built; end the program that uses it now."
-            ) from error
-        self._port = runner.addresses[0][1]
+            raise
         self._runner = runner
+
+    async def _listen(self, runner: web.AppRunner) -> int:
+        refused: OSError | None = None
+        for port in [self._port] if self._port else random.sample(KEPT_PORTS, 50):
+            site = web.TCPSite(runner, self._host, port, ssl_context=self._context, reuse_address=True)
+            try:
+                await site.start()
+            except OSError as error:
+                refused = error
+            else:
+                return port
+        raise LabError(
+            f"cannot listen on {self._host}:{self._port}: {refused.strerror if refused else 'no port is free'}. "
+            "The port was chosen when the lab was built; end the program that uses it now."
+        ) from refused
 
     async def stop(self) -> None:
         runner, self._runner = self._runner, None

@@ -75,9 +75,10 @@ async def _hosts_arrived(
         following = asyncio.create_task(hosts.run())
         try:
             await hosts.synced()
-            expected = [key for key in practice.read_applied(state).hosts if hosts.get(key) is not None]
             while True:
                 _must_live(state, alive)
+                # A host that is deleted meanwhile is not waited for.
+                expected = [key for key in practice.read_applied(state).hosts if hosts.get(key) is not None]
                 views = views_of(hosts.items())
                 show.hosts(views)
                 missing[:] = still_missing(views, expected)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS
+from ingot.api.meta import Key
 from ingot.cli.parts import advice, plan, practice
 from ingot.cli.parts.plan import Wishes
 from ingot.cli.parts.progress import still_missing, views_of
@@ -70,10 +71,14 @@ async def _tend(state: StateFolder, wishes: Wishes, supervisor: Supervisor, show
             group.create_task(hosts.run())
             await supervisor.ready()
             await hosts.synced()
-            expected = [key for key in applied.hosts if hosts.get(key) is not None]
-            while still_missing(views_of(hosts.items()), expected):  # noqa: ASYNC110 - the informer has no event for "all"
+
+            def expected() -> list[Key]:
+                """The lab's hosts; one that is deleted meanwhile is not waited for."""
+                return [key for key in applied.hosts if hosts.get(key) is not None]
+
+            while still_missing(views_of(hosts.items()), expected()):  # noqa: ASYNC110 - no event says "all are there"
                 await asyncio.sleep(0.2)
-            show.advise(advice.commands(state, expected, detached=False))
+            show.advise(advice.commands(state, expected(), detached=False))
 
 
 async def _patiently_create(

@@ -7,15 +7,21 @@ kept port that is in use is in use by somebody else.
 from __future__ import annotations
 
 import errno
+import random
 import socket
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from ingot.embedded.supervisor.errors import PortTaken, SupervisorError
 from ingot.trust import write_public
+
+KEPT_PORTS: Final = range(10_000, 32_768)
+"""Below the range from which the kernel gives ports to outgoing connections: while a part is away, one of those could take its
+port, or, connecting to it, even meet itself."""
 
 
 def kept_ports(run: Path, names: Sequence[str]) -> dict[str, int]:
@@ -67,9 +73,13 @@ def _choose(count: int, *, avoid: set[int]) -> list[int]:
     with ExitStack() as held:
         # Each stays bound until all are chosen, so no port is chosen twice.
         while len(chosen) < count:
+            port = random.choice(KEPT_PORTS)  # noqa: S311 - any free one will do
+            if port in avoid:
+                continue
             probe = held.enter_context(socket.socket())
-            probe.bind(("127.0.0.1", 0))
-            port = int(probe.getsockname()[1])
-            if port not in avoid:
-                chosen.append(port)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            chosen.append(port)
     return chosen

@@ -1,7 +1,8 @@
 """What the user wants installed, and whether it is what is installed.
 
 Pure, over spec and status. Two things tell one installation from another: the URL of its image and the name of its custom deploy
-step. A different checksum, format or user data is not a different installation: changing them never costs a running machine.
+step, for which `format: coreos` is another word. A different checksum, another format or other user data is not a different
+installation: changing them never costs a running machine.
 
 Rules kept here:
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ingot.api.baremetalhost import (
+    INSTALL_COREOS,
     BareMetalHost,
     BareMetalHostSpec,
     BareMetalHostStatus,
@@ -84,4 +86,6 @@ def must_deprovision(host: BareMetalHost) -> bool:
 def _installation(image: Image | None, custom_deploy: CustomDeploy | None) -> Installation | None:
     url = image.url if image else ""
     method = custom_deploy.method if custom_deploy else ""
+    if not method and image is not None and image.format == "coreos":
+        method = INSTALL_COREOS
     return Installation(image_url=url, deploy_method=method) if url or method else None

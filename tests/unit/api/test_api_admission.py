@@ -91,6 +91,12 @@ ACCEPTED = {
     "a disk by its path": {"rootDeviceHints": {"deviceName": "/dev/disk/by-path/pci-0000:01:00.0-ata-1"}},
     "a checksum in digits": image(checksum="ab" * 32),
     "a live ISO without a checksum": image(format="live-iso", checksum="absent"),
+    "CoreOS from the ramdisk": image(format="coreos", url="", checksum="absent"),
+    "CoreOS from a URL": image(format="coreos"),
+    "CoreOS asked for in both ways": {
+        **image(format="coreos", url="", checksum="absent"),
+        "customDeploy": {"method": "install_coreos"},
+    },
     "an OCI image without a checksum": image(url="oci://registry/a:1", checksum="absent"),
     "an OCI image with credentials": image(
         url="oci://registry/a:1", checksum="absent", ociAuthSecretName="pull"
@@ -301,6 +307,21 @@ REFUSED: list[tuple[str, Json, str, Kind, str]] = [
     ("image with a space", image(url="http://h/a b"), "spec.image.url", I, "printable ASCII"),
     ("image with a line break", image(url="http://h/a\nb"), "spec.image.url", I, "printable ASCII"),
     ("image without a checksum", image(checksum="absent"), "spec.image.checksum", R, "needs a checksum"),
+    ("checksum of no image", image(format="coreos", url=""), "spec.image.checksum", F, "with the ramdisk"),
+    (
+        "CoreOS from a URL without a checksum",
+        image(format="coreos", checksum="absent"),
+        "spec.image.checksum",
+        R,
+        "needs a checksum",
+    ),
+    (
+        "CoreOS by another deploy step",
+        {**image(format="coreos", url="", checksum="absent"), "customDeploy": {"method": "other"}},
+        "spec.customDeploy.method",
+        I,
+        "install_coreos installs",
+    ),
     ("OCI image with a checksum", image(url="oci://r/a"), "spec.image.checksum", F, "verified by its digest"),
     (
         "checksum from a file",

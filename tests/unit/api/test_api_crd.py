@@ -26,7 +26,16 @@ ROOT = "/versions/0/schema/openAPIV3Schema/properties"
 _OVERRIDES = "/spec/properties/overrides/properties"
 _POD_PART = "a part of a pod is kept whole; the API that gets the pod checks it"
 
+_COREOS = "`coreos` is a format of the proposals: CoreOS as the ramdisk brings it"
+
 DEPARTURES: dict[tuple[str, str], str] = {
+    ("BareMetalHost", "/spec/properties/image/properties/format/enum"): _COREOS,
+    ("BareMetalHost", "/status/properties/lastAttemptedImage/properties/format/enum"): _COREOS,
+    (
+        "BareMetalHost",
+        "/status/properties/provisioning/properties/image/properties/format/enum",
+    ): _COREOS,
+    ("HostClaim", "/spec/properties/image/properties/format/enum"): _COREOS,
     ("Ironic", "/spec/properties/credentialsRef"): "the proposals' spelling of apiCredentialsName",
     ("Ironic", "/spec/properties/databaseRef"): "an IronicDatabase, as in the proposals",
     ("Ironic", "/spec/properties/tlsRef"): "the proposals' spelling of tls.certificateName",

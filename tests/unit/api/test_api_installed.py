@@ -18,6 +18,8 @@ from ingot.api.baremetalhost import (
 from ingot.api.installed import Installation, begun, installed, must_deprovision, needs_provisioning, wanted
 
 A, B = "http://images/a", "http://images/b"
+COREOS = "CoreOS, from the ramdisk"
+"""Stands for an image of that format without a URL."""
 
 
 def host(
@@ -33,6 +35,8 @@ def host(
     """`None` leaves a part out, "" writes it with nothing in it, as Go programs do."""
 
     def as_image(url: str | None) -> Image | None:
+        if url == COREOS:
+            return Image(url="", format="coreos")
         return None if url is None else Image(url=url)
 
     def as_method(name: str | None) -> CustomDeploy | None:
@@ -64,6 +68,11 @@ def host(
         (host(state=State.AVAILABLE, method="install_coreos", has_method="other"), True),
         (host(state=State.AVAILABLE, method="install_coreos", online=False), False),
         (host(state=State.AVAILABLE, image=A, method="m", has_method="m"), True),
+        (host(state=State.AVAILABLE, image=COREOS), True),
+        (host(state=State.AVAILABLE, image=COREOS, has_image=""), True),
+        (host(state=State.AVAILABLE, image=COREOS, online=False), False),
+        (host(state=State.AVAILABLE, image=COREOS, has_image=COREOS), False),
+        (host(state=State.AVAILABLE, image=COREOS, has_method="install_coreos"), False),
     ],
 )
 def test_a_host_is_provisioned_when_something_is_wanted_that_is_not_there(
@@ -80,7 +89,15 @@ def test_a_host_is_provisioned_when_something_is_wanted_that_is_not_there(
         (host(state=State.PROVISIONED, image=A, has_image=A, online=False), False),
         (host(state=State.PROVISIONED, method="m", has_method="m"), False),
         (host(state=State.PROVISIONED, image=A, method="m", has_image=A, has_method="m"), False),
+        (host(state=State.PROVISIONED, image=COREOS, has_image=COREOS), False),
+        # The two ways to ask for CoreOS mean the same.
+        (host(state=State.PROVISIONED, image=COREOS, has_method="install_coreos"), False),
+        (host(state=State.PROVISIONED, method="install_coreos", has_image=COREOS), False),
         # It was removed or replaced.
+        (host(state=State.PROVISIONED, has_image=COREOS), True),
+        (host(state=State.PROVISIONED, image=A, has_image=COREOS), True),
+        (host(state=State.PROVISIONED, image=COREOS, has_image=A), True),
+        (host(state=State.PROVISIONED, method="other", has_image=COREOS), True),
         (host(state=State.PROVISIONED, has_image=A), True),
         (host(state=State.PROVISIONED, image="", has_image=A), True),
         (host(state=State.PROVISIONED, image=B, has_image=A), True),
@@ -100,6 +117,9 @@ def test_a_host_is_provisioned_when_something_is_wanted_that_is_not_there(
         # On the way, what was begun counts.
         (host(state=State.PROVISIONING, image=A, attempted=A), False),
         (host(state=State.PROVISIONING, image=A), False),
+        (host(state=State.PROVISIONING, image=COREOS, attempted=COREOS), False),
+        (host(state=State.PROVISIONING, image=COREOS, attempted=A), True),
+        (host(state=State.PROVISIONING, image=A, attempted=COREOS), True),
         (host(state=State.PROVISIONING, image=B, attempted=A), True),
         (host(state=State.PROVISIONING, attempted=A), True),
         (host(state=State.PROVISIONING), True),
@@ -137,8 +157,8 @@ def test_what_is_wanted_installed_and_begun_are_told_apart() -> None:
     assert begun(found.status) == Installation(image_url=A)
 
 
-URLS = st.sampled_from([None, "", A, B])
-METHODS = st.sampled_from([None, "", "m", "n"])
+URLS = st.sampled_from([None, "", A, B, COREOS])
+METHODS = st.sampled_from([None, "", "m", "install_coreos"])
 
 
 @given(url=URLS, method=METHODS)

@@ -9,26 +9,23 @@ even when a rule became stricter after the object was made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ingot.api.admission import baremetalhost
 from ingot.api.admission.errors import FieldError, Kind
+from ingot.api.admission.rules import Document, Rules
 
 __all__ = ["FieldError", "Kind", "check"]
 
-Document = Mapping[str, Any]
-_Check = Callable[[Document, Document | None], list[FieldError]]
-
-_CHECKS: Final[dict[tuple[str, str], _Check]] = {("metal3.io", "BareMetalHost"): baremetalhost.check}
+_RULES: Final[dict[tuple[str, str], Rules[Any]]] = {("metal3.io", "BareMetalHost"): baremetalhost.RULES}
 
 
 def check(group: str, kind: str, new: Document, old: Document | None) -> list[FieldError]:
     """What is wrong with creating `new`, or with making `old` into `new`. Both have passed the schema of their kind."""
-    rules = _CHECKS.get((group, kind))
+    rules = _RULES.get((group, kind))
     if rules is None or (old is not None and not _concerns_us(new, old)):
         return []
-    return rules(new, old)
+    return rules.check(new, old)
 
 
 def _concerns_us(new: Document, old: Document) -> bool:

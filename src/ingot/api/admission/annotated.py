@@ -16,6 +16,7 @@ from ingot.api.baremetalhost import (
     ErrorType,
     HardwareDetails,
 )
+from ingot.api.hostclaim import HostClaim
 from ingot.api.inspection import inspection_is_disabled
 from ingot.api.strict import problem_with
 
@@ -39,7 +40,7 @@ def restored_status(host: BareMetalHost) -> Iterator[FieldError]:
         yield invalid(_path(Annotation.STATUS), _short(text), f"the status to restore {problem}.")
 
 
-def reboots(host: BareMetalHost) -> Iterator[FieldError]:
+def reboots(host: BareMetalHost | HostClaim) -> Iterator[FieldError]:
     for key, value in host.metadata.annotations.items():
         if value and (key == Annotation.REBOOT or key.startswith(HELD_REBOOT_PREFIX)):
             try:

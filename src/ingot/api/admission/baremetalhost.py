@@ -7,15 +7,15 @@ and knows nothing of the others, so a user sees all that is wrong at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from itertools import chain
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from typing import Final
 
 import msgspec
 
 from ingot.api import bmc
 from ingot.api.admission import annotated, changes, images, raid, references
 from ingot.api.admission.errors import FieldError, duplicate, forbidden, invalid, required
+from ingot.api.admission.rules import Document, Rules
 from ingot.api.baremetalhost import BareMetalHost
 from ingot.api.inspection import inspection_is_disabled
 
@@ -29,24 +29,7 @@ _MAC: Final = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}((:[0-9a-fA-F]{2}){
 _DEVICE: Final = re.compile(r"/dev/(disk/by-path/)?[^/\s]+")
 
 
-def check(new: Mapping[str, Any], old: Mapping[str, Any] | None) -> list[FieldError]:
-    """What is wrong with creating `new`, or with making `old` into `new`."""
-    try:
-        host = _decoded(new)
-    except msgspec.ValidationError as error:
-        return [invalid("", None, f"this is not a BareMetalHost: {error}.")]
-    found = list(chain.from_iterable(rule(host) for rule in CREATE_RULES))
-    if old is None:
-        return found
-    try:
-        before = _decoded(old)
-    except msgspec.ValidationError:
-        # What is stored cannot be read; a valid new version is the way to mend it.
-        return found
-    return found + list(chain.from_iterable(rule(host, before) for rule in CHANGE_RULES))
-
-
-def _decoded(document: Mapping[str, Any]) -> BareMetalHost:
+def _decoded(document: Document) -> BareMetalHost:
     """The host without its inventory, which no rule is about and which makes up most of its size."""
     status = {key: value for key, value in (document.get("status") or {}).items() if key != "hardware"}
     return msgspec.convert({**document, "status": status}, BareMetalHost)
@@ -199,3 +182,5 @@ CHANGE_RULES: Final[tuple[ChangeRule, ...]] = (
     changes.boot_mac,
     changes.externally_provisioned,
 )
+
+RULES: Final = Rules(BareMetalHost, CREATE_RULES, CHANGE_RULES, decode=_decoded)

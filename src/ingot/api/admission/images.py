@@ -2,52 +2,44 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import Final
-from urllib.parse import urlsplit
 
-from ingot.api.admission.errors import FieldError, forbidden, invalid, not_supported, required
-from ingot.api.baremetalhost import BareMetalHost, Image
-
-URL_SCHEMES: Final = ("http", "https", "ftp", "gopher", "oci")
-CHECKSUM_SCHEMES: Final = ("http", "https")
-
-_PRINTABLE: Final = re.compile(r"[\x21-\x7e]+")
-# Up to the last @ of the whole text: a password that was not encoded may hold slashes, too.
-_CREDENTIALS: Final = re.compile(r"(?<=://).*@", re.DOTALL)
+from ingot.api.admission.errors import FieldError, forbidden, invalid, required
+from ingot.api.admission.urls import DOWNLOAD_SCHEMES, PRINTABLE, WEB_SCHEMES, url
+from ingot.api.baremetalhost import INSTALL_COREOS, BareMetalHost, CustomDeploy, Image
+from ingot.api.hostclaim import HostClaim
 
 
-def image(host: BareMetalHost) -> Iterator[FieldError]:
+def image(host: BareMetalHost | HostClaim) -> Iterator[FieldError]:
     found = host.spec.image
     if found is None:
         return
+    if found.format == "coreos":
+        yield from _coreos(host.spec.custom_deploy, found)
     if not found.url:
+        if found.format == "coreos":
+            return
         yield required("spec.image.url", "say where the image is, or remove spec.image to install nothing.")
         return
-    yield from _url("spec.image.url", found.url, URL_SCHEMES)
+    yield from url("spec.image.url", found.url, DOWNLOAD_SCHEMES)
     yield from _checksum(found)
 
 
-def _url(path: str, url: str, schemes: tuple[str, ...]) -> Iterator[FieldError]:
-    shown = _CREDENTIALS.sub("******@", url)
-    if not _PRINTABLE.fullmatch(url):
-        yield invalid(
-            path, shown, "a URL consists of printable ASCII characters without spaces; encode others as %XX."
+def _coreos(custom_deploy: CustomDeploy | None, found: Image) -> Iterator[FieldError]:
+    """CoreOS comes with the ramdisk, and one deploy step installs it."""
+    if found.checksum and not found.url:
+        yield forbidden(
+            "spec.image.checksum",
+            found.checksum,
+            "CoreOS comes with the ramdisk, which is verified already. Remove the checksum, or say which image it is of.",
         )
-        return
-    try:
-        parts = urlsplit(url)
-        scheme, host, _ = parts.scheme, parts.hostname, parts.port
-    except ValueError as error:
-        # The error quotes what it takes for the port, which can be a part of a password.
-        problem = f"this is not a URL: {error}." if shown == url else "what follows the user name is no host."
-        yield invalid(path, shown, problem)
-        return
-    if scheme not in schemes:
-        yield not_supported(path, shown, f"the scheme has to be one of: {', '.join(schemes)}.")
-    elif not host:
-        yield invalid(path, shown, f"the URL names no host; write {scheme}://HOST/PATH.")
+    method = custom_deploy.method if custom_deploy else ""
+    if method not in ("", INSTALL_COREOS):
+        yield invalid(
+            "spec.customDeploy.method",
+            method,
+            f"spec.image.format is coreos, which {INSTALL_COREOS} installs. Remove one of the two.",
+        )
 
 
 def _checksum(found: Image) -> Iterator[FieldError]:
@@ -68,8 +60,8 @@ def _checksum(found: Image) -> Iterator[FieldError]:
                 "Without one nobody can tell whether what arrives is what was meant.",
             )
     elif "://" in found.checksum:
-        yield from _url(path, found.checksum, CHECKSUM_SCHEMES)
-    elif not _PRINTABLE.fullmatch(found.checksum):
+        yield from url(path, found.checksum, WEB_SCHEMES)
+    elif not PRINTABLE.fullmatch(found.checksum):
         yield invalid(path, found.checksum, "a checksum is written in hexadecimal digits, without spaces.")
 
 

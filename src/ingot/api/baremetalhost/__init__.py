@@ -28,6 +28,7 @@ from ingot.api.baremetalhost.names import (
     State,
 )
 from ingot.api.baremetalhost.parts import (
+    INSTALL_COREOS,
     RAID,
     BootMode,
     CustomDeploy,
@@ -63,6 +64,7 @@ __all__ = [
     "DEFINITION",
     "FINALIZER",
     "HELD_REBOOT_PREFIX",
+    "INSTALL_COREOS",
     "RAID",
     "SECRET_FINALIZER",
     "SECRET_LABEL",

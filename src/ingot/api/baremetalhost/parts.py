@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -11,7 +11,7 @@ from ingot.api.schema import doc
 
 BootMode = Literal["UEFI", "UEFISecureBoot", "legacy"]
 ChecksumType = Literal["md5", "sha256", "sha512", "auto"]
-DiskFormat = Literal["raw", "qcow2", "vdi", "vmdk", "live-iso"]
+DiskFormat = Literal["raw", "qcow2", "vdi", "vmdk", "live-iso", "coreos"]
 HardwareRAIDLevel = Literal["0", "1", "2", "5", "6", "1+0", "5+0", "6+0"]
 SoftwareRAIDLevel = Literal["0", "1", "1+0"]
 
@@ -33,8 +33,9 @@ class Image(Model):
     format: Annotated[
         DiskFormat | None,
         doc(
-            "Format of the image. `live-iso` boots the image and leaves the disks alone. `raw` streams to the disk; "
-            "other formats pass through the memory of the machine."
+            "Format of the image. `live-iso` boots the image and leaves the disks alone. `coreos` installs the "
+            "CoreOS that the ramdisk came with, and needs no URL. `raw` streams to the disk; other formats pass through the "
+            "memory of the machine."
         ),
     ] = None
     oci_auth_secret_name: Annotated[
@@ -47,10 +48,15 @@ class Image(Model):
     url: Annotated[
         str,
         doc(
-            "Where the image is: an http, https or oci URL that the machine can reach. Changing it provisions the host anew.",
+            "Where the image is: an http, https or oci URL that the machine can reach. Changing it provisions the host anew. "
+            "Empty with the format `coreos`.",
             required=True,
         ),
     ] = ""
+
+
+INSTALL_COREOS: Final = "install_coreos"
+"""The deploy step that installs CoreOS. `format: coreos` asks for it in other words."""
 
 
 class CustomDeploy(Model):

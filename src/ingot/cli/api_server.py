@@ -4,44 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
-import signal
-import sys
 from pathlib import Path
 
 import click
 
+from ingot.cli.parts.listen import AddressAndPort, Listen, log_to_stderr, told_to_stop
 from ingot.cli.parts.state import StateFolder, state_option
 from ingot.embedded.server import StateError, serve
-
-
-def _address(ctx: click.Context, parameter: click.Parameter, text: str) -> tuple[str, int]:
-    host, colon, port = text.rpartition(":")
-    if not colon or not host or not port.isdecimal() or int(port) > 65535:
-        raise click.BadParameter(
-            f"{text!r} is not ADDRESS:PORT; for example 127.0.0.1:6443, or port 0 for any free one"
-        )
-    return host.strip("[]"), int(port)
 
 
 @click.command("api-server")
 @state_option
 @click.option(
     "--listen",
-    metavar="ADDRESS:PORT",
+    type=AddressAndPort(),
     default="127.0.0.1:6443",
     show_default=True,
-    callback=_address,
     help="Where to listen; port 0 takes any free one.",
 )
-def api_server(state: StateFolder, listen: tuple[str, int]) -> None:
+def api_server(state: StateFolder, listen: Listen) -> None:
     """Run the embedded Kubernetes API.
 
     Writes STATE/kubeconfig and STATE/kubeconfig-readonly, prints one line when it is ready, and runs until SIGTERM or Ctrl-C.
     """
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    log_to_stderr()
     try:
         asyncio.run(_serve_until_stopped(state.path, *listen))
     except StateError as error:
@@ -61,10 +47,7 @@ def _first(group: BaseExceptionGroup[StateError]) -> BaseException:
 
 
 async def _serve_until_stopped(state: Path, host: str, port: int) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(name, stop.set)
+    stop = told_to_stop()
     async with serve(state, host, port) as running:
         # Whoever waited for this line may be gone; that is no reason not to serve the others.
         with contextlib.suppress(BrokenPipeError):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
-import signal
 import sys
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import click
 import msgspec
 import yaml
 
+from ingot.cli.parts.listen import AddressAndPort, Listen, log_to_stderr, told_to_stop
 from ingot.cli.parts.state import StateFolder, state_option
 from ingot.lab import labfile
 from ingot.lab.client import Lab
@@ -28,21 +27,14 @@ def lab() -> None:
     """Simulated servers to practise on."""
 
 
-def _address(_: click.Context, __: click.Parameter, value: str) -> tuple[str, int]:
-    host, colon, port = value.rpartition(":")
-    if not colon or not host or not port.isdigit() or int(port) > 65535:
-        raise click.BadParameter(f"{value!r} is not ADDRESS:PORT")
-    return host, int(port)
-
-
 @lab.command()
 @state_option
 @click.option(
     "--listen",
+    type=AddressAndPort(),
     default="127.0.0.1:0",
     show_default=True,
-    callback=_address,
-    help="The control face: ADDRESS:PORT.",
+    help="Where the control face listens.",
 )
 @click.option(
     "--servers",
@@ -72,7 +64,7 @@ def _address(_: click.Context, __: click.Parameter, value: str) -> tuple[str, in
 )
 def farm(
     state: StateFolder,
-    listen: tuple[str, int],
+    listen: Listen,
     servers: int,
     agent_api: str,
     agent_ca: Path | None,
@@ -83,13 +75,13 @@ def farm(
 
     Addresses, passwords, disks and what runs on the servers are kept in the state folder; starting again goes on where it was.
     """
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
+    log_to_stderr()
     try:
         settings = FarmSettings(
             state=state.path,
             servers=servers,
-            listen_host=listen[0],
-            listen_port=listen[1],
+            listen_host=listen.host,
+            listen_port=listen.port,
             agent_api=agent_api,
             agent_ca=agent_ca,
             timings=Timings(boot=boot_seconds, disk_mib_per_second=disk_speed),
@@ -100,10 +92,7 @@ def farm(
 
 
 async def _run(settings: FarmSettings) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    stop = told_to_stop()
     async with Farm.running(settings) as running:
         count = len(running.lab.servers)
         click.echo(f"lab ready: {count} {'server' if count == 1 else 'servers'} at {running.url}")

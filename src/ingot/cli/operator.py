@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
-import sys
 from contextlib import AsyncExitStack
 
 import click
 
+from ingot.cli.parts.listen import AddressAndPort, Listen, log_to_stderr, told_to_stop
 from ingot.cli.parts.state import StateFolder, state_option
 from ingot.hosts import HostController
 from ingot.kube import Client, ConfigError, EventRecorder, Manager
@@ -36,52 +35,43 @@ log = logging.getLogger(__name__)
 )
 @click.option(
     "--push-listen",
-    metavar="ADDRESS:PORT",
+    type=AddressAndPort(),
     default="127.0.0.1:0",
     show_default=True,
     help="Where the plugin inside Ironic reports changes. TLS, with the token in STATE/operator/push-token.",
 )
 @click.option("--verbose", "-v", is_flag=True, help="Log more.")
-def operator(state: StateFolder, provisioner: str, push_listen: str, verbose: bool) -> None:
+def operator(state: StateFolder, provisioner: str, push_listen: Listen, verbose: bool) -> None:
     """Run the controllers until told to stop."""
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.DEBUG if verbose else logging.INFO,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
-    host, _, port = push_listen.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535:
-        raise click.BadParameter(f"{push_listen!r} is not ADDRESS:PORT", param_hint="--push-listen")
+    log_to_stderr(verbose=verbose)
     try:
         access = IronicAccess.from_environment(os.environ)
         client = Client.from_kubeconfig()
     except (SettingsError, ConfigError) as error:
         raise click.ClickException(str(error)) from error
-    asyncio.run(_run(client, access, _push_listen(state, host.strip("[]"), int(port))))
+    asyncio.run(_run(client, access, _push_listen(state, push_listen)))
 
 
-def _push_listen(state: StateFolder, host: str, port: int) -> PushListen:
-    names = list(dict.fromkeys([host, "127.0.0.1", "localhost"]))
+def _push_listen(state: StateFolder, listen: Listen) -> PushListen:
+    names = list(dict.fromkeys([listen.host, "127.0.0.1", "localhost"]))
     certificate = Authority(state.ca).issue(state.operator, "operator", names)
     return PushListen(
-        host=host,
-        port=port,
+        host=listen.host,
+        port=listen.port,
         tls=certificate.server_context(),
         token=kept_token(state.operator / "push-token"),
     )
 
 
 async def _run(client: Client, access: IronicAccess, push: PushListen) -> None:
-    told_to_stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, told_to_stop.set)
+    stop = told_to_stop()
     async with client, EventRecorder(client) as recorder, AsyncExitStack() as stack:
         backend = await _listening(stack, IronicProvisioner(access, push), push)
         hosts = HostController(client, backend, recorder, namespace=os.environ.get("WATCH_NAMESPACE", ""))
         manager = Manager([hosts.hosts, hosts.secrets], [hosts.controller], tasks=[hosts.follow_backend])
         work = [
             asyncio.create_task(manager.run(), name="manager"),
-            asyncio.create_task(told_to_stop.wait(), name="signal"),
+            asyncio.create_task(stop.wait(), name="signal"),
         ]
         announcing = asyncio.create_task(_announce(manager, backend))
         try:

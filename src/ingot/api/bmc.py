@@ -188,13 +188,22 @@ def _host_and_port(authority: str, address: str) -> tuple[str, int | None]:
         host, colon, port = authority.partition(":")
         if not host:
             raise InvalidAddress(address, "it names no host.")
-        if not _is_ip(host, version=4) and (len(host) > 253 or not _DNS_NAME.fullmatch(host)):
+        if not _is_ip(host, version=4) and not _is_dns_name(host):
             raise InvalidAddress(address, f"{host!r} is neither an IP address nor a DNS name.")
     if not colon or not port:
         return host, None
     if not port.isdecimal() or len(port) > 5 or not 0 < int(port) < 65536:
         raise InvalidAddress(address, f"{port!r} is not a port: a number from 1 to 65535.")
     return host, int(port)
+
+
+def is_host(text: str) -> bool:
+    """Whether this alone can be where something is: an IP address without brackets, or a DNS name."""
+    return _is_ip(text, version=4) or _is_ip(text, version=6) or _is_dns_name(text)
+
+
+def _is_dns_name(text: str) -> bool:
+    return len(text) <= 253 and _DNS_NAME.fullmatch(text) is not None
 
 
 def _is_ip(host: str, *, version: Literal[4, 6]) -> bool:

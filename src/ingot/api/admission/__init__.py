@@ -11,13 +11,23 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ingot.api.admission import baremetalhost
+from ingot.api.admission import baremetalhost, claims, companions, switches
 from ingot.api.admission.errors import FieldError, Kind
 from ingot.api.admission.rules import Document, Rules
 
 __all__ = ["FieldError", "Kind", "check"]
 
-_RULES: Final[dict[tuple[str, str], Rules[Any]]] = {("metal3.io", "BareMetalHost"): baremetalhost.RULES}
+_RULES: Final[dict[tuple[str, str], Rules[Any]]] = {
+    ("metal3.io", "BareMetalHost"): baremetalhost.RULES,
+    ("metal3.io", "PreprovisioningImage"): companions.PREPROVISIONING_IMAGE,
+    ("metal3.io", "HostFirmwareComponents"): companions.HOST_FIRMWARE_COMPONENTS,
+    ("metal3.io", "DataImage"): companions.DATA_IMAGE,
+    ("metal3.io", "BMCEventSubscription"): companions.BMC_EVENT_SUBSCRIPTION,
+    ("metal3.io", "HostClaim"): claims.HOST_CLAIM,
+    ("metal3.io", "HostDeployPolicy"): claims.HOST_DEPLOY_POLICY,
+    ("metal3.io", "BareMetalSwitch"): switches.BARE_METAL_SWITCH,
+    ("metal3.io", "HostNetworkAttachment"): switches.HOST_NETWORK_ATTACHMENT,
+}
 
 
 def check(group: str, kind: str, new: Document, old: Document | None) -> list[FieldError]:

@@ -202,6 +202,14 @@ def is_host(text: str) -> bool:
     return _is_ip(text, version=4) or _is_ip(text, version=6) or _is_dns_name(text)
 
 
+def is_host_and_port(text: str) -> bool:
+    """Whether this can be where something is, with a port: 10.0.0.7:3306, [fd00::7]:3306, db.example.com:3306."""
+    try:
+        return _host_and_port(text, text)[1] is not None
+    except InvalidAddress:
+        return False
+
+
 def _is_dns_name(text: str) -> bool:
     return len(text) <= 253 and _DNS_NAME.fullmatch(text) is not None
 

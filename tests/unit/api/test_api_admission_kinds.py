@@ -194,7 +194,7 @@ REFUSED: list[tuple[str, str, Json, str, Kind, str]] = [
     (
         "HostClaim",
         "an image from a file",
-        {"image": {"url": "file:///a"}},
+        {"image": {"url": "file:///a", "checksum": "ab"}},
         "spec.image.url",
         N,
         "one of: http",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ingot.api.admission import baremetalhost, claims, companions, switches
+from ingot.api.admission import baremetalhost, claims, companions, ironic, switches
 from ingot.api.admission.errors import FieldError, Kind
 from ingot.api.admission.rules import Document, Rules
 
@@ -27,6 +27,8 @@ _RULES: Final[dict[tuple[str, str], Rules[Any]]] = {
     ("metal3.io", "HostDeployPolicy"): claims.HOST_DEPLOY_POLICY,
     ("metal3.io", "BareMetalSwitch"): switches.BARE_METAL_SWITCH,
     ("metal3.io", "HostNetworkAttachment"): switches.HOST_NETWORK_ATTACHMENT,
+    ("ironic.metal3.io", "Ironic"): ironic.IRONIC,
+    ("ironic.metal3.io", "IronicDatabase"): ironic.IRONIC_DATABASE,
 }
 
 

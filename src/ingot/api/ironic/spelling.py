@@ -95,7 +95,7 @@ def _differing(
 def _databases(spec: IronicSpec) -> Iterator[Contradiction]:
     if spec.database is None or spec.database_ref is None:
         return
-    if not _is_the_same(spec.database, spec.database_ref.name):
+    if not is_database_of(spec.database, spec.database_ref.name):
         yield Contradiction(
             field="spec.database.host",
             value=spec.database.host,
@@ -104,7 +104,7 @@ def _databases(spec: IronicSpec) -> Iterator[Contradiction]:
         )
 
 
-def _is_the_same(database: Database, reference: str) -> bool:
+def is_database_of(database: Database, reference: str) -> bool:
     """Whether the database is the one that an IronicDatabase of this name runs."""
     service = database.host.partition(":")[0].partition(".")[0]
     return service == f"{reference}{DATABASE_SUFFIX}" and database.name == DATABASE_NAME

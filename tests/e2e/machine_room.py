@@ -7,11 +7,14 @@ with kubectl, and asks the lab what the server itself has seen.
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
+import ssl
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -115,6 +118,27 @@ class MachineRoom:
             self.kubectl("get", "events", "--field-selector", f"involvedObject.name={name}", "-o", "json")
         )
         return [event["reason"] for event in found["items"]]
+
+    def ironic_node(self, name: str) -> dict[str, Any]:
+        """What Ironic itself says of a host; {} while it does not answer or does not know it."""
+        ports = json.loads((self.state / "run" / "ports.json").read_text())
+        auth = self.state / "operator" / "auth" / "ironic"
+        who = f"{(auth / 'username').read_text()}:{(auth / 'password').read_text()}".encode()
+        request = urllib.request.Request(
+            f"https://127.0.0.1:{ports['ironic']}/v1/nodes/default~{name}",
+            headers={
+                "Authorization": f"Basic {base64.b64encode(who).decode()}",
+                "X-OpenStack-Ironic-API-Version": "1.109",
+            },
+        )
+        trusted = ssl.create_default_context(cafile=self.state / "ca" / "ca.crt")
+        try:
+            with urllib.request.urlopen(request, timeout=30, context=trusted) as answer:
+                found = json.load(answer)
+        except OSError:
+            return {}
+        assert isinstance(found, dict)
+        return found
 
     # Hosts
 

@@ -25,8 +25,8 @@ async def powering_off(p: Pass) -> Outcome:
         permit=p.permit,
         again=p.failed_with(ErrorType.POWER_MANAGEMENT),
     ):
-        case Busy(why):
-            return Wait(why)
+        case Busy(why, detail):
+            return Wait(why, detail)
         case Ready():
             p.change(powered_on=False)
             return Advance(State.DELETING)
@@ -40,8 +40,8 @@ async def powering_off(p: Pass) -> Outcome:
 
 async def deleting(p: Pass) -> Outcome:
     match await p.tools.backend.delete(p.ref, permit=p.permit):
-        case Busy(why):
-            return Wait(why)
+        case Busy(why, detail):
+            return Wait(why, detail)
         case Failed(message):
             return Fail(ErrorType.REGISTRATION, message)
         case Ready():

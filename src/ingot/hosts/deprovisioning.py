@@ -20,8 +20,8 @@ async def deprovisioning(p: Pass) -> Outcome:
         permit=p.permit,
         again=p.failed_with(ErrorType.PROVISIONING),
     ):
-        case Busy(why):
-            return Wait(why)
+        case Busy(why, detail):
+            return Wait(why, detail)
         case NotRegistered(why):
             return Advance(State.DELETING) if p.deleting else Wait(why, look_again=SOON)
         case Failed(message):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any, Literal
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal
 
 from msgspec.structs import replace
 
@@ -18,6 +18,7 @@ from ingot.api.baremetalhost import (
     BARE_METAL_HOSTS,
     BareMetalHost,
     BareMetalHostStatus,
+    ConditionType,
     ErrorType,
     EventReason,
     OperationalStatus,
@@ -31,6 +32,9 @@ from ingot.kube import Client, EventRecorder, Informer, NotFound
 from ingot.provisioner import Act, HostRef, Provisioner, Refusal, Sight, Vitals
 
 EventType = Literal["Normal", "Warning"]
+
+QUIET: Final = timedelta(seconds=10)
+"""How often a detail of what is going on is worth a write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,18 +112,15 @@ class Pass:
         """Remember an Event, to be sent once what it speaks of has been written."""
         self._told.append(_Told(reason, message, type))
 
-    async def save(self, why: str) -> None:
-        """Write what changed, if anything did."""
+    async def save(self, why: str, detail: str = "") -> bool:
+        """Write what changed, if anything did. False: something was left for later, because it is a detail."""
         at = self.tools.now()
-        made = conditions(
-            self.status,
-            self.state,
-            why=why,
-            vitals=self.vitals,
-            generation=self.host.metadata.generation,
-            at=at,
-        )
-        self.status = with_conditions(self.status, made)
+        told, sentence = self.told_last(), f"{why}: {detail}" if detail else why
+        nothing_else = not status_difference(self.host.status, self._with_conditions(told, at))
+        if nothing_else and _same_phase(told, why) and self._written_within(QUIET, at):
+            self._send_events()
+            return sentence == told
+        self.status = self._with_conditions(sentence, at)
         if status_difference(self.host.status, self.status):
             self.change(last_updated=at)
             patch = {"status": status_difference(self.host.status, self.status)}
@@ -132,6 +133,36 @@ class Pass:
                     resource_version=self.host.metadata.resource_version,
                 )
             )
+        self._send_events()
+        return True
+
+    def _with_conditions(self, sentence: str, at: datetime) -> BareMetalHostStatus:
+        made = conditions(
+            self.status,
+            self.state,
+            why=sentence,
+            vitals=self.vitals,
+            generation=self.host.metadata.generation,
+            at=at,
+        )
+        return with_conditions(self.status, made)
+
+    def _written_within(self, time: timedelta, at: datetime) -> bool:
+        last = self.host.status.last_updated
+        return last is not None and at - last < time
+
+    def told_last(self) -> str:
+        """The sentence that the user reads now."""
+        return next(
+            (
+                found.message
+                for found in self.host.status.conditions
+                if found.type == ConditionType.PROGRESSING
+            ),
+            "",
+        )
+
+    def _send_events(self) -> None:
         for told in self._told:
             self.tools.recorder.record(
                 self.host,
@@ -178,3 +209,7 @@ class Pass:
         refusal = guard.refusal(fresh, uid=self.host.metadata.uid, act=act, sight=sight)
         self.refused = self.refused or refusal is not None
         return refusal
+
+
+def _same_phase(told: str, why: str) -> bool:
+    return told == why or told.startswith(f"{why}: ")

@@ -36,8 +36,8 @@ async def inspecting(p: Pass) -> Outcome:
         again=p.failed_with(ErrorType.INSPECTION),
         refresh=False,
     ):
-        case Busy(why):
-            return Wait(why)
+        case Busy(why, detail):
+            return Wait(why, detail)
         case NotRegistered(why):
             return Wait(why, look_again=SOON)
         case Failed(message):

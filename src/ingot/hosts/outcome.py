@@ -39,6 +39,8 @@ class Wait:
     """Something is under way and will make itself heard."""
 
     why: str
+    detail: str = ""
+    """Where in the phase that `why` names. A change of it alone is written at most every `QUIET` seconds."""
     look_again: float = LOOK_AGAIN
 
 

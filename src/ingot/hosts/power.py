@@ -48,8 +48,8 @@ async def manage_power(p: Pass) -> Outcome | None:
             p.tell(reason, f"Host powered {wanted.value}")
             p.completed()
             return None
-        case Busy(why):
-            return Wait(why)
+        case Busy(why, detail):
+            return Wait(why, detail)
         case NotRegistered(why):
             return Wait(why, look_again=SOON)
         case Failed(message):

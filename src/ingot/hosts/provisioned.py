@@ -49,8 +49,8 @@ async def _adopt(p: Pass) -> Outcome | None:
         permit=permit,
         again=p.failed_with(ErrorType.PROVISIONED_REGISTRATION),
     ):
-        case Busy(why):
-            return Wait(why)
+        case Busy(why, detail):
+            return Wait(why, detail)
         case NotRegistered(why):
             return Wait(why, look_again=SOON)
         case Failed(message):

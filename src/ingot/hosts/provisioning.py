@@ -31,8 +31,8 @@ async def provisioning(p: Pass) -> Outcome:
         boot_mode=p.host.spec.boot_mode or "UEFI",
     )
     match await p.tools.backend.provision(p.ref, order, permit=p.permit, again=False):
-        case Busy(why):
-            return Wait(why)
+        case Busy(why, detail):
+            return Wait(why, detail)
         case NotRegistered(why):
             return Wait(why, look_again=SOON)
         case Failed(message):

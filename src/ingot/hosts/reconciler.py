@@ -40,8 +40,8 @@ log = logging.getLogger(__name__)
 
 BACKEND_AWAY: Final = 5.0
 """Seconds until a host is looked at again when the back end did not answer. Its return is also told by `changes()`."""
-REFUSED: Final = 10.0
-"""Seconds until a host is looked at again after the guard refused something."""
+UNSETTLED: Final = 10.0
+"""Seconds until a host is looked at again after the guard refused something, or a detail was not written."""
 MOST_STATES: Final = 2 * len(HANDLERS)
 """States one pass can go through; more would mean that two handlers send the host back and forth."""
 
@@ -91,7 +91,7 @@ class HostReconciler:
         except BackendUnavailable as error:
             why = redact(str(error))
             log.info("%s: the back end is away: %s", p.key, why)
-            await p.save(_last_message(p))
+            await p.save(p.told_last())
             return Again(BACKEND_AWAY, why)
         return await self._conclude(p, outcome)
 
@@ -109,7 +109,7 @@ class HostReconciler:
             self._enter(p, outcome.state)
             if p.overtaken():
                 # Somebody changed the host meanwhile; the write below is refused, and it is decided again.
-                return Stay(_last_message(p))
+                return Stay(p.told_last())
             if outcome.state in WRITTEN_FIRST:
                 await p.save(f"{outcome.state} starts")
         raise RuntimeError(
@@ -160,11 +160,13 @@ class HostReconciler:
                 self._note_error(p, kind, message, counted=p.status.error_message != message)
                 await p.save(p.status.error_message)
                 return Done()
-            case Wait(why, look_again):
+            case Wait(why, detail, look_again):
                 self._well(p)
-                await p.save(why)
-                # What was refused has no event that would end the waiting: decide again on what is true by then.
-                return Again(REFUSED if p.refused else look_again, why)
+                whole = await p.save(why, detail)
+                # What was refused has no event that would end the waiting; and a detail that is still true in a while is
+                # worth a write then.
+                settled = whole and not p.refused
+                return Again(look_again if settled else min(look_again, UNSETTLED), why)
             case Stay(why):
                 self._well(p)
                 await p.save(why)
@@ -221,14 +223,6 @@ def _must_not_be_touched(host: BareMetalHost) -> str | None:
             "status from elsewhere, and would inspect a machine that may be running. Remove the annotation to start anew."
         )
     return None
-
-
-def _last_message(p: Pass) -> str:
-    """What the status says already, for a pass that found out nothing new."""
-    for condition in p.status.conditions:
-        if condition.type == "Progressing":
-            return condition.message
-    return ""
 
 
 def _sentence(message: str) -> str:

@@ -67,8 +67,8 @@ async def ensure_registered(p: Pass) -> Outcome | None:
         credentials_changed=version != p.status.good_credentials,
         again=p.failed_with(ErrorType.REGISTRATION),
     ):
-        case Busy(why):
-            return Wait(why)
+        case Busy(why, detail):
+            return Wait(why, detail)
         case Failed(message, refused_credentials=refused):
             if refused:
                 message += f". Correct Secret {p.host.spec.bmc.credentials_name}; the next try starts as soon as it changes"

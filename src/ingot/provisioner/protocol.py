@@ -44,6 +44,9 @@ class Ready(Generic[T_co]):
 @dataclass(frozen=True, slots=True)
 class Busy:
     why: str
+    """The phase, as a sentence: what is going on."""
+    detail: str = ""
+    """Where in that phase. It may change every second, so nobody is woken or written for it alone."""
 
 
 @dataclass(frozen=True, slots=True)

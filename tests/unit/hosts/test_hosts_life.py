@@ -132,6 +132,25 @@ async def test_what_the_user_reads_while_waiting_is_what_the_back_end_said(rack:
     assert (progressing.status, progressing.message) == ("True", "the ramdisk boots")
 
 
+async def test_a_phase_is_written_at_once_and_its_details_only_now_and_then(rack: Rack) -> None:
+    rack.backend.hold("inspect", Busy("inspecting the hardware"))
+    key = await rack.host()
+    host = await rack.until_state(key, "inspecting")
+    await rack.settle()
+    before = (await rack.get(key)).metadata.resource_version
+    for step in range(3):
+        rack.backend.hold("inspect", Busy("inspecting the hardware", f"step {step}"))
+        rack.backend.tell(key)
+        await rack.settle()
+    assert (await rack.get(key)).metadata.resource_version == before
+    rack.backend.hold("inspect", Busy("writing it down", "step 1"))
+    rack.backend.tell(key)
+    host = await rack.until(key, lambda host: host.metadata.resource_version != before)
+    assert next(found.message for found in host.status.conditions if found.type == "Progressing") == (
+        "writing it down: step 1"
+    )
+
+
 async def test_a_host_goes_on_when_the_back_end_has_news_and_not_before(rack: Rack) -> None:
     rack.backend.hold("inspect", Busy("the ramdisk boots"))
     key = await rack.host()

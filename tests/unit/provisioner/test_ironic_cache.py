@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ingot.provisioner.ironic.cache import NodeCache
@@ -162,6 +162,7 @@ def test_after_any_history_one_list_makes_the_cache_true(actions):
 
 
 @settings(max_examples=200, deadline=None)
+@example([("save", "c", "manageable"), ("begin_read", "c"), ("begin_read", "c"), ("save", "c", "enroll")])
 @given(st.lists(ACTIONS, max_size=40))
 def test_what_is_known_and_not_doubted_is_true_once_all_events_have_arrived(actions):
     world = lived(actions)

@@ -138,9 +138,15 @@ def test_maintenance_that_somebody_set_is_lifted_and_a_power_fault_is_waited_for
 def test_the_step_that_runs_is_named():
     cleaning = node("clean wait", clean_step={"step": "erase_devices_metadata", "interface": "deploy"})
     assert VERBS["provision"](cleaning, False) == Wait(
-        "cleaning the disks: waiting for the ramdisk (step erase_devices_metadata)"
+        "cleaning the disks", "waiting for the ramdisk, step erase_devices_metadata"
     )
-    assert "(step write_image)" in VERBS["provision"](node("deploying", deploy_step="write_image"), False).why
+    deploying = node("deploying", deploy_step="write_image")
+    assert VERBS["provision"](deploying, False) == Wait("deploying the image", "step write_image")
+
+
+def test_a_step_that_an_earlier_phase_left_behind_is_not_named():
+    cleaning = node("cleaning", deploy_step={"step": "boot_instance"})
+    assert VERBS["provision"](cleaning, False) == Wait("cleaning the disks")
 
 
 def test_our_own_deployment_is_done_even_in_maintenance():

@@ -163,7 +163,7 @@ async def test_waiting_names_the_step_and_costs_one_request_at_most(backend, iro
     first = await provision(backend, known, guard)
     before = len(ironic.requests)
     assert await provision(backend, known, guard) == first
-    assert first.why == "cleaning the disks: waiting for the ramdisk (step erase_devices_metadata)"
+    assert first == Busy("cleaning the disks", "waiting for the ramdisk, step erase_devices_metadata")
     assert len(ironic.requests) == before
 
 

@@ -76,8 +76,11 @@ class NodeCache:
             return False
         changed = entry is None or entry.node != node
         self._put(node, began)
-        # An event told of it before we knew it, and this read may be older than that event.
-        self._entries[node.uuid].doubted = self._heard_of.pop(node.uuid, -1) > began
+        # An event told of it before we knew it, and this read may be older than that event. The next one may be, too.
+        if self._heard_of.get(node.uuid, -1) > began:
+            self._entries[node.uuid].doubted = True
+        else:
+            self._heard_of.pop(node.uuid, None)
         return changed
 
     def pushed(self, uuid: str, name: str | None, fields: dict[str, Json]) -> Node | None:

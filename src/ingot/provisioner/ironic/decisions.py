@@ -35,9 +35,10 @@ class Step(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Ironic is at it; an event will tell."""
+    """Ironic is at it; an event will tell. `detail` may change while `why` stays."""
 
     why: str
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +69,12 @@ class Unregistered:
 Decision = Step | Wait | Done | Fail | Unregistered
 
 
-def progress(node: Node) -> str:
-    """What Ironic is doing, in a sentence."""
-    step = f" (step {node.step})" if node.step else ""
-    return states.sentence(node.provision_state) + step
+def progress(node: Node, afterwards: str = "") -> Wait:
+    """What Ironic is doing, how far it is, and what comes when that is over."""
+    details = ["waiting for the ramdisk"] if states.waits_for_ramdisk(node.provision_state) else []
+    details += [f"step {node.step}"] if node.step else []
+    phase = states.sentence(node.provision_state)
+    return Wait(f"{phase}; {afterwards}" if afterwards else phase, ", ".join(details))
 
 
 def busy(node: Node, now: datetime) -> Wait | Fail | None:
@@ -80,7 +83,7 @@ def busy(node: Node, now: datetime) -> Wait | Fail | None:
         return None
     if overdue(node, now):
         return Fail(overdue_sentence(node), ask_why=False)
-    return Wait(progress(node))
+    return progress(node)
 
 
 def hindrance(node: Node, now: datetime) -> Decision | None:

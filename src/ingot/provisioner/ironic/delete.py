@@ -11,7 +11,7 @@ from datetime import datetime
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.carrying_out import Deed, carry_out
 from ingot.provisioner.ironic.deadlines import overdue
-from ingot.provisioner.ironic.decisions import Decision, Step, Wait, progress
+from ingot.provisioner.ironic.decisions import Decision, Step, progress
 from ingot.provisioner.ironic.guarded import guarded
 from ingot.provisioner.ironic.model import FullNode, Node
 from ingot.provisioner.ironic.nodes import Nodes
@@ -24,7 +24,7 @@ def decide_delete(node: Node, now: datetime) -> Decision:
         case states.INSPECT_WAIT | states.CLEAN_WAIT | states.CLEAN_HOLD:
             return Step.ABORT
         case state if states.is_busy(state) and not overdue(node, now):
-            return Wait(f"{progress(node)}; Ironic forgets the host as soon as that is over")
+            return progress(node, "Ironic forgets the host as soon as that is over")
     return Step.DELETE
 
 

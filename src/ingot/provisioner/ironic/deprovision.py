@@ -16,7 +16,6 @@ from ingot.provisioner.ironic.decisions import (
     Done,
     Fail,
     Step,
-    Wait,
     after_failed_cleaning,
     hindrance,
     progress,
@@ -34,7 +33,7 @@ def decide_deprovision(node: Node, now: datetime, *, again: bool) -> Decision:
         # The ramdisk is running and Ironic listens: it can be ended here, and should be.
         return Step.UNDEPLOY
     if state == states.DEPLOYING and not overdue(node, now):
-        return Wait(f"{progress(node)}; it is ended as soon as Ironic can be interrupted")
+        return progress(node, "it is ended as soon as Ironic can be interrupted")
     if answer := hindrance(node, now):
         return answer
     match state:

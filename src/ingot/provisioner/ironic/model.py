@@ -48,8 +48,16 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def step(self) -> str | None:
-        """The name of the step that runs now."""
-        return step_name(self.clean_step) or step_name(self.deploy_step) or step_name(self.service_step)
+        """The name of the step that runs now. Ironic leaves the last step of an earlier phase behind."""
+        phase = self.provision_state.partition(" ")[0]
+        for field, phases in (
+            (self.clean_step, ("cleaning", "clean")),
+            (self.deploy_step, ("deploying", "wait")),
+            (self.service_step, ("servicing", "service")),
+        ):
+            if phase in phases:
+                return step_name(field)
+        return None
 
 
 LIST_FIELDS: Final = tuple(Node.__struct_fields__)

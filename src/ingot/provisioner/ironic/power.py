@@ -45,7 +45,7 @@ def decide_power(node: FullNode, wanted: Power, *, asked_before: bool, again: bo
     if powered_on(node) is (wanted is Power.ON):
         return Done()
     if node.provision_state not in _SWITCHABLE:
-        return Wait(f"{progress(node)}; the power is switched afterwards")
+        return progress(node, "the power is switched afterwards")
     if asked_before and not again:
         # A host that must not be switched off was rebooted instead, and runs again.
         rebooted = node.disable_power_off and wanted is Power.OFF and powered_on(node) and not node.last_error

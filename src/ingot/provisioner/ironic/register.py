@@ -41,7 +41,7 @@ def decide_register(node: Node, now: datetime, *, again: bool, unproven: bool) -
         case states.VERIFYING:
             return busy(node, now) or Done()
         case state if states.is_busy(state) and unproven and state not in states.UPDATABLE:
-            return Wait(f"{progress(node)}; the new credentials are handed on afterwards")
+            return progress(node, "the new credentials are handed on afterwards")
     return Done()
 
 
@@ -111,8 +111,8 @@ class Registrar:
             retry = self._may_retry(host, node, again=again)
             decision = decide_register(node, self._nodes.now(), again=retry, unproven=unproven)
             match decision:
-                case Wait(why):
-                    return Busy(why)
+                case Wait(why, detail):
+                    return Busy(why, detail)
                 case Fail():
                     return await self._nodes.failure(decision, node)
             if node.provision_state in states.UPDATABLE:

@@ -116,20 +116,20 @@ _SENTENCES: Final = {
     AVAILABLE: "clean and ready for an image",
     ACTIVE: "running what was deployed",
     INSPECTING: "inspecting the hardware",
-    INSPECT_WAIT: "inspecting the hardware: waiting for the ramdisk to report",
+    INSPECT_WAIT: "inspecting the hardware",
     CLEANING: "cleaning the disks",
-    CLEAN_WAIT: "cleaning the disks: waiting for the ramdisk",
+    CLEAN_WAIT: "cleaning the disks",
     CLEAN_HOLD: "cleaning is on hold; somebody has to release the node in Ironic",
     DEPLOYING: "deploying the image",
-    DEPLOY_WAIT: "deploying the image: waiting for the ramdisk",
+    DEPLOY_WAIT: "deploying the image",
     DEPLOY_HOLD: "the deployment is on hold; somebody has to release the node in Ironic",
     DELETING: "stopping and removing what was deployed",
     ADOPTING: "taking over the running host",
     RESCUING: "starting the rescue ramdisk",
-    RESCUE_WAIT: "starting the rescue ramdisk: waiting for it to report",
+    RESCUE_WAIT: "starting the rescue ramdisk",
     UNRESCUING: "leaving the rescue ramdisk",
     SERVICING: "servicing",
-    SERVICE_WAIT: "servicing: waiting for the ramdisk",
+    SERVICE_WAIT: "servicing",
     SERVICE_HOLD: "servicing is on hold; somebody has to release the node in Ironic",
 }
 
@@ -137,6 +137,10 @@ _SENTENCES: Final = {
 def sentence(state: str) -> str:
     """What a person reads for a state."""
     return _SENTENCES.get(state, f"Ironic shows the state {state!r}")
+
+
+def waits_for_ramdisk(state: str) -> bool:
+    return state in (INSPECT_WAIT, CLEAN_WAIT, DEPLOY_WAIT, RESCUE_WAIT, SERVICE_WAIT)
 
 
 def is_busy(state: str) -> bool:

@@ -45,8 +45,8 @@ OLDEST: Final = 89
 # What each of these brings: deployment abort, node health, disable_power_off, the virtual media list.
 KNOWN: Final = (110, 109, 95, 93, 89)
 PAGE: Final = 1000
-# A lock of power sync lasts well under a second; together these wait about as long as three of them.
-LOCK_PAUSES: Final = (0.2, 0.5, 1.0)
+# Ironic tells of a change while it still holds the lock, for some milliseconds; a power sync holds it for up to a second.
+LOCK_PAUSES: Final = (0.03, 0.07, 0.15, 0.3, 0.5, 1.0)
 
 # Ironic asks a dead BMC several times before it gives up, and we want to hear what it says then.
 BMC_TIMEOUT: Final = 180.0

@@ -7,6 +7,7 @@ Belongs to the host of the same namespace and name. What may be set, and to what
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Annotated, Final
@@ -17,6 +18,8 @@ from ingot.api.definition import Definition
 from ingot.api.firmwareschema import SettingSchema
 from ingot.api.meta import Condition, Model, Object, Resource
 from ingot.api.schema import IntOrString, doc, map_list
+
+_WHOLE_NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
 
 
 class ConditionType(enum.StrEnum):
@@ -116,10 +119,9 @@ def _problem(
 
 
 def _number_problem(value: str, setting: SettingSchema) -> str | None:
-    try:
-        number = int(value)
-    except ValueError:
+    if not _WHOLE_NUMBER.fullmatch(value):
         return f"{value!r} is not a whole number."
+    number = int(value)
     if setting.lower_bound is not None and number < setting.lower_bound:
         return f"{number} is less than {setting.lower_bound}."
     if setting.upper_bound is not None and number > setting.upper_bound:

@@ -539,6 +539,7 @@ REFUSED: list[tuple[str, Json, str, Kind, str]] = [
     ("no initramfs", ramdisks({"initramfs": ""}), f"{A_}[0].initramfs", R, "give both"),
     ("a kernel from ftp", ramdisks({"kernel": "ftp://a/b"}), f"{A_}[0].kernel", N, "file, http, https, oci"),
     ("a kernel on a file's host", ramdisks({"kernel": "file://h/b"}), f"{A_}[0].kernel", I, "file:///PATH"),
+    ("a kernel on half a host", ramdisks({"kernel": "file://["}), f"{A_}[0].kernel", I, "file:///PATH"),
     ("a kernel from somewhere here", ramdisks({"kernel": "file:b"}), f"{A_}[0].kernel", I, "absolute"),
     ("a kernel from no host", ramdisks({"kernel": "http:///b"}), f"{A_}[0].kernel", I, "names no host"),
     (

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
+import msgspec
 import pytest
 import yaml
 from click.testing import CliRunner
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHostStatus
 from ingot.api.core import SECRETS
-from ingot.api.crd import all_crds, crd
+from ingot.api.crd import DEFINITIONS, all_crds, crd
 from ingot.api.wire import wire
 from ingot.cli.main import main
 
@@ -144,6 +145,38 @@ def test_every_field_has_a_sentence_for_kubectl_explain(generated: Json) -> None
         if path != ".metadata" and not sub.get("description")
     ]
     assert silent == []
+
+
+def parts(schema: Json, path: str = "") -> Iterator[tuple[str, Json]]:
+    """A schema and all schemas in it."""
+    yield path, schema
+    for name, sub in schema.get("properties", {}).items():
+        yield from parts(sub, f"{path}.{name}")
+    for inner in ("items", "additionalProperties"):
+        if inner in schema:
+            yield from parts(schema[inner], f"{path}[]")
+
+
+@pytest.mark.parametrize("generated", all_crds(), ids=kind_of)
+def test_every_schema_is_structural_as_a_kubernetes_api_demands(generated: Json) -> None:
+    for path, part in parts(schema_of(generated)):
+        assert "type" in part or part.get("x-kubernetes-int-or-string"), path
+        assert not ("properties" in part and "additionalProperties" in part), path
+        assert ("items" in part) is (part.get("type") == "array"), path
+        assert set(part.get("required", ())) <= set(part.get("properties", {})), path
+        for key in part.get("x-kubernetes-list-map-keys", ()):
+            assert key in part["items"]["required"], path
+        if "default" in part:
+            assert jsonschema_rs.is_valid(part, part["default"]), path
+
+
+@pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda found: found.resource.kind)
+def test_an_object_of_which_only_the_name_is_known_can_be_read_and_its_status_sent(definition: Json) -> None:
+    found = msgspec.convert({"metadata": {"name": "x1"}}, definition.resource.type)
+    assert found.metadata.name == "x1"
+    if definition.has_status and hasattr(found, "status"):
+        schema = schema_of(crd(definition.resource))["properties"]["status"]
+        assert jsonschema_rs.is_valid(schema, wire(found.status))
 
 
 def test_the_undecoded_hardware_is_described_in_full() -> None:

@@ -54,6 +54,7 @@ def test_a_value_that_the_schema_allows_can_be_set(name: str, value: int | str) 
         ("Cores", 0, "0 is less than 1"),
         ("Cores", "65", "65 is more than 64"),
         ("Cores", "many", "'many' is not a whole number"),
+        ("Cores", "1_0", "'1_0' is not a whole number"),
         ("AssetTag", "a", "shorter than 2"),
         ("AssetTag", "abcdef", "longer than 5"),
         ("Sriov", "yes", "neither 'true' nor 'false'"),

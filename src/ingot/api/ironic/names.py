@@ -1,4 +1,4 @@
-"""The words around an Ironic that are agreed between its users: versions, ports, conditions, events."""
+"""The words around an Ironic that are agreed between its users: versions, conditions, events."""
 
 from __future__ import annotations
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Final
-from urllib.parse import urlsplit
 
 from ingot.api.admission.errors import FieldError, duplicate, invalid, required
 from ingot.api.admission.urls import url
 from ingot.api.ironic import AgentImages, Ironic
 
 _SCHEMES: Final = ("file", "http", "https", "oci")
+_FILE: Final = re.compile(r"file:(///|/(?!/))[\x21-\x7e]+", re.IGNORECASE)
 _OPTION: Final = re.compile(r"[A-Za-z0-9_.:-]+")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 # A value may go over several lines.
@@ -45,8 +45,7 @@ def _sources(path: str, images: AgentImages) -> Iterator[FieldError]:
 
 
 def _file(path: str, found: str) -> Iterator[FieldError]:
-    parts = urlsplit(found)
-    if parts.netloc or not parts.path.startswith("/") or _CONTROL.search(found):
+    if not _FILE.fullmatch(found):
         yield invalid(path, found, "write a file as file:///PATH, with an absolute path and no host.")
 
 

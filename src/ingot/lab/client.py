@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Self
@@ -69,10 +70,10 @@ class Lab:
         await self._call("POST", f"/servers/{quote(name, safe='')}/password", body=body)
 
     async def add_image(self, content: bytes, *, name: str = "image.raw") -> AddedImage:
-        answer = await self._call("POST", f"/images?name={quote(name, safe='')}", body=content)
+        answer = await self._call("POST", f"/images?name={quote(name, safe='')}", body=io.BytesIO(content))
         return msgspec.json.decode(answer, type=AddedImage)
 
-    async def _call(self, method: str, path: str, *, body: bytes | None = None) -> bytes:
+    async def _call(self, method: str, path: str, *, body: bytes | io.BytesIO | None = None) -> bytes:
         base = self.file.control_url
         try:
             async with self._session.request(method, f"{base}/lab/v1{path}", data=body) as answer:

@@ -1,9 +1,11 @@
 """Ironic: the service behind the hosts, run by Ingot for those who have it in their cluster.
 
-names                        versions, ports, conditions, events
-spec, networking, switching, overrides    what is wanted
-spelling                     the two ways to write credentials, database and certificate, read as one
-dhcp                         the addresses that are given out, derived where they are not written
+An Ironic with an empty spec is a whole one. What is written in two ways, or not at all, is read here:
+
+    names                                     versions, conditions, events
+    spec, networking, switching, overrides    what is wanted
+    spelling                                  the two ways to write credentials, database and certificate, as one
+    dhcp                                      the addresses that are given out, derived where they are not written
 """
 
 from __future__ import annotations

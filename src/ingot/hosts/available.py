@@ -34,14 +34,17 @@ async def _begin(p: Pass) -> Outcome:
             f"gave up after {MOST_ATTEMPTS} failed attempts to provision this image. Change spec.image to try again. "
             f"{p.status.error_message}".strip(),
         )
-    if p.host.spec.custom_deploy is not None:
+    image = p.host.spec.image
+    if image is None or p.host.spec.custom_deploy is not None:
         return Block(
             ErrorType.PROVISIONING,
             "spec.customDeploy is set, and this version of Ingot installs images only. Set spec.image alone.",
         )
+    if (why := p.tools.backend.cannot_deploy(image)) is not None:
+        return Block(ErrorType.PROVISIONING, why)
     drive = await config_drive(p)
     if isinstance(drive, Block):
         return drive
-    p.change(last_attempted_image=p.host.spec.image)
+    p.change(last_attempted_image=image)
     p.tell(EventReason.PROVISIONING_STARTED, "Image provisioning started")
     return Advance(State.PROVISIONING)

@@ -220,6 +220,13 @@ class Provisioner(Protocol):
         """Find out what the machine is made of. `refresh`: do it anew although it was done before."""
         ...
 
+    def cannot_deploy(self, image: Image) -> str | None:
+        """Why this back end can never deploy this image, as a sentence; None if it can be tried.
+
+        Asked before the machine is touched: what could never work should cost nobody a cleaned disk.
+        """
+        ...
+
     async def provision(
         self, host: HostRef, wanted: Deployment, *, permit: Permit, again: bool
     ) -> Ready[None] | Busy | Failed | NotRegistered:

@@ -63,6 +63,7 @@ class ScriptedBackend:
     def __init__(self) -> None:
         self.machines: dict[Key, Machine] = defaultdict(Machine)
         self.away = ""
+        self.unknown_formats: set[str] = set()
         self._scripts: dict[str, deque[Any]] = defaultdict(deque)
         self._held: dict[str, Any] = {}
         self._changes: asyncio.Queue[Change] = asyncio.Queue()
@@ -113,6 +114,9 @@ class ScriptedBackend:
             return scripted
         self.machines[host.key].orders.append("inspect")
         return Ready(DETAILS)
+
+    def cannot_deploy(self, image: Image) -> str | None:
+        return f"this back end knows no {image.format}" if image.format in self.unknown_formats else None
 
     async def provision(
         self, host: HostRef, wanted: Deployment, *, permit: Permit, again: bool

@@ -99,6 +99,17 @@ async def test_what_cannot_be_done_is_refused_in_words(rack: Rack) -> None:
     await rack.until_well(key, "available")
 
 
+async def test_an_image_that_can_never_be_deployed_costs_no_disk(rack: Rack) -> None:
+    rack.backend.unknown_formats = {"vmdk"}
+    key = await rack.host(image=IMAGE | {"format": "vmdk"})
+    host = await rack.until_error(key, "this back end knows no vmdk")
+    assert host.state == "available"
+    await rack.change(key, {"image": {"format": "raw"}})
+    await rack.until_well(key, "provisioned")
+    assert rack.backend.machines[key].orders.count("deploy") == 1
+    assert "undeploy" not in rack.backend.machines[key].orders
+
+
 async def test_a_failed_power_change_is_an_error_and_the_next_attempt_is_hard(rack: Rack) -> None:
     key = await rack.host(image=IMAGE)
     await rack.until_state(key, "provisioned")

@@ -20,6 +20,7 @@ from ingot.provisioner import (
     Ready,
 )
 from ingot.provisioner.ironic import IronicProvisioner
+from ingot.provisioner.ironic.client import LOCK_PAUSES
 from ingot.trust import Secret
 
 INVENTORY = {
@@ -312,7 +313,7 @@ async def test_a_short_lock_is_waited_for_inside_the_call(backend, ironic, known
 
 async def test_a_long_lock_is_busy_and_the_host_is_announced_afterwards(backend, ironic, known, guard):
     stream = backend.changes()
-    ironic.locks_left = 4
+    ironic.locks_left = len(LOCK_PAUSES) + 1
     answer = await provision(backend, known, guard)
     assert isinstance(answer, Busy)
     assert "busy with the node for a moment" in answer.why

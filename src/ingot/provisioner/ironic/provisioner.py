@@ -20,6 +20,7 @@ from ingot.provisioner.ironic.delete import delete
 from ingot.provisioner.ironic.deprovision import deprovision
 from ingot.provisioner.ironic.errors import Unavailable
 from ingot.provisioner.ironic.inspect import Inspector
+from ingot.provisioner.ironic.instance import UnusableOrder, check_image
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.power import set_power, vitals
 from ingot.provisioner.ironic.provision import provision
@@ -99,6 +100,13 @@ class IronicProvisioner:
         self, host: HostRef, access: Access, *, permit: Permit, again: bool, refresh: bool
     ) -> Ready[HardwareDetails] | Busy | Failed | NotRegistered:
         return await self._inspector.inspect(host, permit=permit, again=again, refresh=refresh)
+
+    def cannot_deploy(self, image: Image) -> str | None:
+        try:
+            check_image(image)
+        except UnusableOrder as problem:
+            return str(problem)
+        return None
 
     async def provision(
         self, host: HostRef, wanted: Deployment, *, permit: Permit, again: bool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ingot.api.baremetalhost import ErrorType, EventReason, State
-from ingot.api.installed import needs_provisioning
+from ingot.api.installed import needs_provisioning, wanted
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import Advance, Block, Outcome, Stay
 from ingot.hosts.power import manage_power
@@ -23,7 +23,13 @@ async def available(p: Pass) -> Outcome:
         p.change(provisioning_fail_count=0)
     if needs_provisioning(p.current):
         return await _begin(p)
-    return await manage_power(p) or Stay("waiting for an image to be set")
+    return await manage_power(p) or Stay(_waits_for(p))
+
+
+def _waits_for(p: Pass) -> str:
+    if wanted(p.host.spec) is not None and not p.host.spec.online:
+        return "an image is set, and the host is to be off: it is provisioned once spec.online is true"
+    return "waiting for an image to be set"
 
 
 async def _begin(p: Pass) -> Outcome:
@@ -31,8 +37,8 @@ async def _begin(p: Pass) -> Outcome:
     if p.status.provisioning_fail_count >= MOST_ATTEMPTS:
         return Block(
             ErrorType.PROVISIONING,
-            f"gave up after {MOST_ATTEMPTS} failed attempts to provision this image. Change spec.image to try again. "
-            f"{p.status.error_message}".strip(),
+            f"gave up after {MOST_ATTEMPTS} failed attempts to provision this image; the Events of the host say why. "
+            "Change spec.image to try again.",
         )
     image = p.host.spec.image
     if image is None or p.host.spec.custom_deploy is not None:

@@ -12,6 +12,7 @@ from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import SOON, Advance, Block, Fail, Outcome, Wait
 from ingot.hosts.secrets import config_drive
 from ingot.provisioner import Busy, Deployment, Failed, NotRegistered, Ready
+from ingot.trust import redact
 
 
 async def provisioning(p: Pass) -> Outcome:
@@ -23,7 +24,8 @@ async def provisioning(p: Pass) -> Outcome:
         return Advance(State.DEPROVISIONING)
     drive = await config_drive(p)
     if isinstance(drive, Block):
-        return drive
+        # Not a failed attempt: that would undo a deployment which may be under way, for a Secret that can come back.
+        return Block(ErrorType.PREPARATION, drive.message)
     order = Deployment(
         image=attempted,
         config_drive=drive,
@@ -41,5 +43,7 @@ async def provisioning(p: Pass) -> Outcome:
             p.change_provisioning(image=attempted, boot_mode=order.boot_mode)
             p.change(provisioning_fail_count=0)
             p.completed()
-            p.tell(EventReason.PROVISIONING_COMPLETE, f"Image provisioning completed for {attempted.url}")
+            p.tell(
+                EventReason.PROVISIONING_COMPLETE, f"Image provisioning completed for {redact(attempted.url)}"
+            )
             return Advance(State.PROVISIONED)

@@ -72,7 +72,8 @@ class HostReconciler:
             return Done()
         p = Pass(host, self._tools)
         if (why := _must_not_be_touched(host)) is not None:
-            p.tell(EventReason.INVALID_ANNOTATION_VALUE, why, "Warning")
+            if p.told_last() != why:
+                p.tell(EventReason.INVALID_ANNOTATION_VALUE, why, "Warning")
             await p.save(why)
             return Done()
         if p.status.error_type and (left := self._retries.remaining(key, grounds=self._grounds(p))):
@@ -169,6 +170,7 @@ class HostReconciler:
                 return Again(look_again if settled else min(look_again, UNSETTLED), why)
             case Stay(why):
                 self._well(p)
+                p.completed()
                 await p.save(why)
                 return Done()
             case Advance(state):

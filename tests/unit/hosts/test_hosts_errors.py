@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from rack import IMAGE, NAMESPACE, Rack
 
-from ingot.api.baremetalhost import ErrorType
-from ingot.api.core import SECRETS
+from ingot.api.baremetalhost import BARE_METAL_HOSTS, ErrorType
+from ingot.api.core import EVENTS, SECRETS
 from ingot.api.meta import Key
-from ingot.provisioner import Failed
+from ingot.provisioner import Busy, Failed
 
 REFUSED = Failed(
     "the BMC at 10.4.0.17 refused the user name or password (HTTP 401)", refused_credentials=True
@@ -127,3 +127,63 @@ async def test_secrets_never_reach_the_status(rack: Rack) -> None:
     key = await rack.host()
     host = await rack.until_error(key, "refused")
     assert "s3cr3t" not in host.status.error_message
+
+
+async def test_user_data_that_vanishes_during_a_deployment_does_not_undo_the_deployment(rack: Rack) -> None:
+    await rack.secret("user", userData="#cloud-config")
+    rack.backend.hold("provision", Busy("deploying the image"))
+    key = await rack.host(image=IMAGE, userData={"name": "user"})
+    await rack.until_state(key, "provisioning")
+    await rack.client.delete(SECRETS, Key(NAMESPACE, "user"))
+    host = await rack.until_error(key, "Secret user, named by spec.userData, does not exist")
+    assert host.state == "provisioning"
+    for _ in range(3):
+        rack.backend.tell(key)
+        await rack.settle()
+    assert (await rack.get(key)).state == "provisioning"
+    rack.backend.let_go("provision")
+    await rack.secret("user", userData="#cloud-config")
+    host = await rack.until_well(key, "provisioned")
+    assert host.status.operation_history.deprovision.start is None
+
+
+async def test_a_host_that_gave_up_says_so_once(rack: Rack) -> None:
+    key = await rack.host(image=IMAGE, online=False)
+    await rack.until_state(key, "available")
+    status = {"provisioningFailCount": 5, "lastAttemptedImage": IMAGE}
+    await rack.client.patch(BARE_METAL_HOSTS, key, {"status": status}, subresource="status")
+    await rack.change(key, {"online": True})
+    host = await rack.until_error(key, "gave up after 5 failed attempts")
+    for _ in range(3):
+        rack.backend.tell(key)
+        await rack.settle()
+    assert (await rack.get(key)).status == host.status
+
+
+async def test_failures_that_are_over_do_not_count_for_the_next_one(rack: Rack) -> None:
+    key = await rack.host(image=IMAGE)
+    await rack.until_state(key, "provisioned")
+    for times in range(1, 4):
+        rack.backend.script("adopt", Failed("the BMC is away"))
+        await rack.change(key, {"description": f"time {times}"})
+        await rack.until(key, lambda host, times=times: host.status.error_count == times)
+    await rack.change(key, {"description": "the BMC is back"})
+    host = await rack.until_well(key, "provisioned")
+    assert host.status.error_count == 0
+
+
+async def test_a_password_in_the_url_of_an_image_is_in_no_event(rack: Rack) -> None:
+    key = await rack.host(image=IMAGE | {"url": "https://user:s3cr3t@images.example/a.raw"})
+    await rack.until_state(key, "provisioned")
+    await rack.settle()
+    events = (await rack.client.list(EVENTS, namespace=NAMESPACE)).items
+    told = [event.message for event in events if event.reason == "ProvisioningComplete"]
+    assert told
+    assert not [message for message in told if "s3cr3t" in message]
+
+
+async def test_meta_data_that_no_parser_takes_is_told(rack: Rack) -> None:
+    await rack.secret("meta", metaData="since: 2024-13-45")
+    key = await rack.host(image=IMAGE, metaData={"name": "meta"})
+    host = await rack.until_error(key, "does not hold a YAML or JSON mapping")
+    assert host.state == "available"

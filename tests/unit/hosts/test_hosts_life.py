@@ -8,7 +8,7 @@ import pytest
 from rack import IMAGE, NAMESPACE, Rack
 
 from ingot.api.baremetalhost import FINALIZER, SECRET_FINALIZER, ErrorType
-from ingot.api.core import SECRETS
+from ingot.api.core import EVENTS, SECRETS
 from ingot.api.hardwaredata import HARDWARE_DATA
 from ingot.api.meta import Key, Resource
 from ingot.kube import NotFound
@@ -110,6 +110,8 @@ async def test_a_host_that_is_to_be_off_is_not_provisioned(rack: Rack) -> None:
     await rack.until_state(key, "available")
     await rack.settle()
     assert "deploy" not in rack.backend.machines[key].orders
+    conditions = (await rack.get(key)).status.conditions
+    assert "once spec.online is true" in next(c.message for c in conditions if c.type == "Progressing")
     await rack.change(key, {"online": True})
     await rack.until_state(key, "provisioned")
 
@@ -234,6 +236,17 @@ async def test_a_host_that_may_run_something_we_cannot_judge_is_left_alone_and_s
     assert "InvalidAnnotationValue" in await rack.event_reasons()
 
 
+async def test_why_a_host_is_left_alone_is_told_once(rack: Rack) -> None:
+    key = await rack.host(annotations={"baremetalhost.metal3.io/detached": "x"})
+    await rack.until(key, lambda host: bool(host.status.conditions))
+    await rack.settle()
+    before = (await rack.client.list(EVENTS, namespace=NAMESPACE)).items
+    for _ in range(3):
+        rack.backend.tell(key)
+        await rack.settle()
+    assert (await rack.client.list(EVENTS, namespace=NAMESPACE)).items == before
+
+
 async def test_nothing_is_written_when_nothing_changed(rack: Rack) -> None:
     key = await rack.host(image=IMAGE)
     await rack.until_state(key, "provisioned")
@@ -299,6 +312,26 @@ async def test_a_secret_that_two_hosts_use_stays_until_the_last_one_lets_go(rack
     assert SECRET_FINALIZER in secret.metadata.finalizers
     await rack.delete(two)
     await rack.until_gone(two)
+    with pytest.raises(NotFound):
+        await _eventually_missing(rack, SECRETS, Key(NAMESPACE, "h1-bmc"))
+
+
+async def test_a_secret_is_let_go_when_the_hosts_that_use_it_go_at_the_same_time(rack: Rack) -> None:
+    one = await rack.host("h1")
+    two = await rack.host(
+        "h2", bmc={"address": "redfish-virtualmedia://127.0.0.1/s", "credentialsName": "h1-bmc"}
+    )
+    rack.backend.hold("delete", Busy("forgetting the host"))
+    for key in (one, two):
+        await rack.until_state(key, "available")
+        await rack.delete(key)
+        await rack.until_state(key, "deleting")
+    await rack.settle()
+    rack.backend.let_go("delete")
+    for key in (one, two):
+        rack.backend.tell(key)
+    for key in (one, two):
+        await rack.until_gone(key)
     with pytest.raises(NotFound):
         await _eventually_missing(rack, SECRETS, Key(NAMESPACE, "h1-bmc"))
 

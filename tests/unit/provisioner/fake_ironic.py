@@ -68,6 +68,7 @@ class FakeIronic:
         self.page_limit = 1000
         self.locks_left = 0
         self.errors_left = 0
+        self.trials_lost = 0
         self.no_soft_power = False
         self.invalid_reason = ""
         self.on_change: Callable[[dict[str, Any], bool], None] = lambda node, deleted: None
@@ -350,6 +351,9 @@ class FakeIronic:
         return web.json_response({"boot": {"result": True}, "deploy": deploy})
 
     async def _boot_device(self, request: web.Request) -> web.Response:
+        if self.trials_lost:
+            self.trials_lost -= 1
+            return fault(503, "The conductor does not answer")
         node = self._of(request)
         info = node["driver_info"]
         if info["redfish_password"] != self.bmc_passwords.get(

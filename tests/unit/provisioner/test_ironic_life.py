@@ -103,6 +103,19 @@ async def test_a_failed_inspection_is_told_with_its_reason_and_repeated_when_due
     assert ironic.node(NODE)["provision_state"] == "inspecting"
 
 
+async def test_an_inspection_that_ended_without_a_result_is_told_and_repeated_when_due(
+    backend, ironic, known, guard
+):
+    await inspect(backend, known, guard)
+    ironic.change(NODE, provision_state="manageable")
+    told = await inspect(backend, known, guard)
+    assert isinstance(told, Failed)
+    assert "without a result" in told.message
+    assert ironic.asked("states/provision") == 1
+    assert isinstance(await inspect(backend, known, guard, again=True), Busy)
+    assert ironic.asked("states/provision") == 2
+
+
 async def test_an_inspection_whose_ramdisk_never_reports_is_ended(backend, ironic, known, guard):
     ironic.change(NODE, provision_state="inspect wait")
     ironic.node(NODE)["provision_updated_at"] = long_ago(60)
@@ -278,6 +291,12 @@ async def test_network_data_that_is_no_yaml_is_told_without_showing_it(backend, 
     assert isinstance(answer, Failed)
     assert "network data" in answer.message
     assert "secret-gateway" not in answer.message
+
+
+async def test_network_data_with_an_impossible_date_is_told(backend, ironic, known, guard):
+    drive = ConfigDrive(network_data=Secret("since: 2024-13-45"))
+    answer = await provision(backend, known, guard, replace(ORDER, config_drive=drive))
+    assert answer == Failed("the network data is neither YAML nor JSON")
 
 
 async def test_network_data_reaches_ironic_as_an_object(backend, ironic, known, guard):

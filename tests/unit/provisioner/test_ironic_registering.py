@@ -9,7 +9,7 @@ import pytest
 from fake_ironic import FakeIronic, long_ago
 from ironic_orders import MAC, NODE, until
 
-from ingot.provisioner import Access, Busy, Credentials, Failed, HostRef, Ready
+from ingot.provisioner import Access, BackendUnavailable, Busy, Credentials, Failed, HostRef, Ready
 from ingot.provisioner.ironic import IronicAccess, IronicProvisioner
 from ingot.trust import Secret
 
@@ -125,6 +125,21 @@ async def test_new_credentials_that_do_not_work_are_told_and_tried_again_when_du
     ironic.bmc_passwords["https://127.0.0.1:8443"] = "n3w"
     assert isinstance(await register(backend, known, changed, again=True), Busy)
     assert isinstance(await settled(backend, known, changed), Ready)
+
+
+async def test_new_credentials_that_ironic_could_not_try_are_tried_again_before_they_count(
+    backend, ironic, host, access
+):
+    known = await registered(backend, ironic, host, access)
+    ironic.bmc_passwords["https://127.0.0.1:8443"] = "other"
+    changed = with_password(access, "n3w")
+
+    ironic.trials_lost = 1
+    await register(backend, known, changed, changed=True)
+    with pytest.raises(BackendUnavailable):
+        await settled(backend, known, changed)
+    assert isinstance(await register(backend, known, changed, changed=True), Busy)
+    assert isinstance(await settled(backend, known, changed), Failed)
 
 
 async def settled(backend: IronicProvisioner, host: HostRef, access: Access):

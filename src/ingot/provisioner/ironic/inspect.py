@@ -8,6 +8,7 @@ a power off.
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 from ingot.api.hardwaredata import HardwareDetails
 from ingot.provisioner.ironic import states
@@ -29,6 +30,10 @@ from ingot.provisioner.ironic.model import FullNode, Node
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.transitions import abort, clear_maintenance, manage
 from ingot.provisioner.protocol import Act, Busy, Failed, HostRef, NotRegistered, Permit, Ready
+
+WITHOUT_RESULT: Final = (
+    "the inspection ended without a result: Ironic has no inventory of the host. Look at Ironic's log"
+)
 
 
 def decide_inspect(node: Node, now: datetime, *, anew: bool, again: bool) -> Decision:
@@ -69,11 +74,12 @@ class Inspector:
         if not isinstance(outcome, FullNode):
             return outcome
         if (data := await self._found(outcome)) is None:
-            # The state was read before the result, so the result cannot have come in between: there was no inspection.
+            # The state was read before the result, so the result cannot have come in between: there was no inspection,
+            # or the one that we began has ended without leaving anything, and nothing more will come of it.
+            if again:
+                self._looking.discard(outcome.uuid)
             outcome = await self._look(host, permit=permit, again=again, anew=True)
-            return (
-                Busy("waiting for the result of the inspection") if isinstance(outcome, FullNode) else outcome
-            )
+            return Failed(WITHOUT_RESULT) if isinstance(outcome, FullNode) else outcome
         self._looking.discard(outcome.uuid)
         return Ready(hardware_details(data))
 

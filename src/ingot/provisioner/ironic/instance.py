@@ -128,7 +128,8 @@ def _network_data(drive: ConfigDrive) -> Json:
     except yaml.MarkedYAMLError as error:
         where = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise UnusableOrder(f"the network data is neither YAML nor JSON: it cannot be read{where}") from None
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError):
+        # A date that does not exist is no YAMLError.
         raise UnusableOrder("the network data is neither YAML nor JSON") from None
     if parsed is None:
         return None

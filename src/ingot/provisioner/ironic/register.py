@@ -17,7 +17,7 @@ from ingot.provisioner.ironic.attempts import Scope
 from ingot.provisioner.ironic.carrying_out import LOCK_PATIENCE
 from ingot.provisioner.ironic.changes import node_name
 from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Wait, busy, progress
-from ingot.provisioner.ironic.errors import BadRequest, Conflict, NotFound, Taken, WrongState
+from ingot.provisioner.ironic.errors import BadRequest, Conflict, NotFound, Taken, Unavailable, WrongState
 from ingot.provisioner.ironic.interruptions import was_interrupted
 from ingot.provisioner.ironic.model import FullNode, Node
 from ingot.provisioner.ironic.nodes import Nodes
@@ -187,7 +187,13 @@ class Registrar:
         if problem := await ensure_ports(self._nodes, node, access):
             return Failed(problem)
         fingerprint = wanted.credentials_fingerprint()
-        trial = self._trials.state(node.uuid, fingerprint)
+        try:
+            trial = self._trials.state(node.uuid, fingerprint)
+        except Unavailable:
+            # Nobody knows whether they work: they are handed on and tried once more.
+            self._handed_on.pop(node.uuid, None)
+            self._owed[host.key] = fingerprint
+            raise
         if unproven or (isinstance(trial, DidNot) and trial.told and again):
             self._trials.start(host.key, node.uuid, fingerprint)
             trial = Asking()

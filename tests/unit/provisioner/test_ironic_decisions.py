@@ -223,7 +223,9 @@ def test_what_hangs_does_not_keep_a_host_from_being_deleted(state):
     ],
 )
 def test_power(fields, wanted, asked, again, expected):
-    assert kind(decide_power(node("active", **fields), wanted, asked_before=asked, again=again)) == expected
+    assert (
+        kind(decide_power(node("active", **fields), NOW, wanted, asked_before=asked, again=again)) == expected
+    )
 
 
 def test_what_an_undeploy_would_destroy_is_seen_as_an_instance():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from fake_ironic import FakeIronic
+from fake_ironic import FakeIronic, long_ago
 from ironic_orders import NODE, Guard
 
 from ingot.provisioner import Act, Busy, Failed, HostRef, NotRegistered, Power, PowerOffMode, Ready, Vitals
@@ -53,6 +53,16 @@ async def test_a_host_is_switched_off_only_with_a_permit(backend, ironic, known,
     sight = guard.asked[-1][1]
     assert sight.powered_on is True
     assert sight.holds_instance
+
+
+async def test_what_hangs_is_told_to_somebody_who_wants_to_switch(backend, ironic, known, guard):
+    ironic.change(NODE, provision_state="cleaning", power_state="power on")
+    assert isinstance(await switch(backend, known, Power.OFF, guard), Busy)
+    ironic.node(NODE)["provision_updated_at"] = long_ago(90)
+    answer = await switch(backend, known, Power.OFF, guard)
+    assert isinstance(answer, Failed)
+    assert "no progress since" in answer.message
+    assert ironic.asked("PUT") == 0
 
 
 async def test_where_soft_is_not_offered_it_is_switched_off_hard(backend, ironic, known, guard):

@@ -13,6 +13,7 @@ from typing import Final
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.attempts import Retry, Scope
 from ingot.provisioner.ironic.carrying_out import carry_out
+from ingot.provisioner.ironic.deadlines import overdue, overdue_sentence
 from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Unregistered, Wait, progress
 from ingot.provisioner.ironic.errors import BadRequest
 from ingot.provisioner.ironic.guarded import guarded
@@ -36,7 +37,9 @@ _OTHER: Final = {Scope.POWER_ON: Scope.POWER_OFF, Scope.POWER_OFF: Scope.POWER_O
 _SWITCHABLE: Final = states.STABLE - {states.ENROLL}
 
 
-def decide_power(node: FullNode, wanted: Power, *, asked_before: bool, again: bool) -> Decision:
+def decide_power(
+    node: FullNode, now: datetime, wanted: Power, *, asked_before: bool, again: bool
+) -> Decision:
     """`asked_before`: we asked Ironic to switch, and it has not come to what we wanted."""
     if node.provision_state == states.ENROLL:
         return Unregistered("Ironic knows the host, but has not taken it under management yet")
@@ -45,6 +48,8 @@ def decide_power(node: FullNode, wanted: Power, *, asked_before: bool, again: bo
     if powered_on(node) is (wanted is Power.ON):
         return Done()
     if node.provision_state not in _SWITCHABLE:
+        if overdue(node, now):
+            return Fail(overdue_sentence(node), ask_why=False)
         return progress(node, "the power is switched afterwards")
     if asked_before and not again:
         # A host that must not be switched off was rebooted instead, and runs again.
@@ -66,7 +71,7 @@ async def set_power(
 
     def decide(node: FullNode, retry: Retry) -> Decision:
         asked_before = nodes.attempts.was_started(node.uuid, scope)
-        return decide_power(node, wanted, asked_before=asked_before, again=retry.allowed)
+        return decide_power(node, nodes.now(), wanted, asked_before=asked_before, again=retry.allowed)
 
     async def switch(node: FullNode) -> Busy:
         await _ask(nodes, node, wanted, mode)

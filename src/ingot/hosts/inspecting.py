@@ -59,12 +59,13 @@ async def _keep(p: Pass, details: HardwareDetails) -> None:
 
 async def _write_hardware_data(p: Pass, hardware: dict[str, Any]) -> None:
     """HardwareData of the host's name. A second inspection, or one repeated after a crash, replaces what is in it."""
+    owners = wire([owner_of(p.host, controller=True)])
     body = {
         "metadata": {
             "name": p.key.name,
             "namespace": p.key.namespace,
             "finalizers": [FINALIZER],
-            "ownerReferences": wire([owner_of(p.host, controller=True)]),
+            "ownerReferences": owners,
         },
         "spec": {"hardware": hardware},
     }
@@ -76,7 +77,12 @@ async def _write_hardware_data(p: Pass, hardware: dict[str, Any]) -> None:
         version = there.metadata.resource_version
         # What an earlier inspection found and this one did not must go, and a merge patch only adds.
         await client.patch(HARDWARE_DATA, p.key, {"spec": {"hardware": None}}, resource_version=version)
-        await client.patch(HARDWARE_DATA, p.key, {"spec": {"hardware": hardware}})
+        # It may be left from an earlier host of this name, and would go with that one.
+        ours = {
+            "finalizers": list(dict.fromkeys([*there.metadata.finalizers, FINALIZER])),
+            "ownerReferences": owners,
+        }
+        await client.patch(HARDWARE_DATA, p.key, {"metadata": ours, "spec": {"hardware": hardware}})
 
 
 async def release_hardware_data(p: Pass) -> None:

@@ -71,8 +71,9 @@ async def ensure_registered(p: Pass) -> Outcome | None:
             return Wait(why, detail)
         case Failed(message, refused_credentials=refused):
             if refused:
+                message = message.rstrip(".")
                 message += f". Correct Secret {p.host.spec.bmc.credentials_name}; the next try starts as soon as it changes"
-            return Fail(ErrorType.REGISTRATION, message + ".")
+            return Fail(ErrorType.REGISTRATION, message)
         case Ready(registered):
             p.change_provisioning(id=registered.backend_id)
     if profile != p.status.hardware_profile:

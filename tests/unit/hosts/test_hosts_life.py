@@ -38,6 +38,18 @@ async def test_inspection_leaves_hardware_data_that_belongs_to_the_host(rack: Ra
     assert host.spec.architecture == "x86_64"
 
 
+async def test_hardware_data_that_an_earlier_host_of_the_name_left_becomes_the_hosts_own(rack: Rack) -> None:
+    left = {"metadata": {"name": "h1"}, "spec": {"hardware": {"hostname": "old", "firmware": {}}}}
+    await rack.client.create(HARDWARE_DATA, left, namespace=NAMESPACE)
+    key = await rack.host()
+    host = await rack.until_state(key, "available")
+    data = await rack.hardware_data(key)
+    assert [owner.uid for owner in data.metadata.owner_references] == [host.metadata.uid]
+    assert data.metadata.finalizers
+    assert data.spec.hardware is not None
+    assert data.spec.hardware.hostname == "h1"
+
+
 async def test_every_state_that_was_passed_through_left_its_times_and_events(rack: Rack) -> None:
     key = await rack.host()
     host = await rack.until(key, lambda host: host.status.powered_on)

@@ -17,6 +17,7 @@ from ingot.api.baremetalhost import (
 )
 from ingot.api.inspection import inspection_is_disabled, inspection_mode
 from ingot.api.meta import Malformed
+from ingot.hosts.guard import RUNS_A_SYSTEM
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import Advance, Block, Fail, Outcome, Stay, Wait
 from ingot.hosts.profiles import profile_name
@@ -100,5 +101,6 @@ def access(host: BareMetalHost, credentials: Credentials) -> Access:
         automated_cleaning=spec.automated_cleaning_mode != "disabled",
         disable_power_off=spec.disable_power_off,
         inspection=inspection_mode(host),
+        runs_a_system=spec.externally_provisioned or host.state in RUNS_A_SYSTEM,
         nic_macs=tuple(dict.fromkeys(nic.mac for nic in hardware.nics if nic.mac)) if hardware else (),
     )

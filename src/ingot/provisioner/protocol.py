@@ -139,6 +139,8 @@ class Access:
     inspection: str = "agent"
     """agent, fast, or disabled."""
     nic_macs: tuple[str, ...] = ()
+    runs_a_system: bool = False
+    """What runs on the machine belongs to this host and is to stay."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,6 +204,26 @@ async def test_a_mac_address_of_another_host_is_refused_with_its_name(backend, i
     assert len(ironic.nodes) == 1
 
 
+@pytest.mark.parametrize("state", ["active", "deploy failed", "adopt failed"])
+async def test_a_machine_that_runs_somebody_elses_system_is_refused_and_left_alone(
+    backend, ironic, host, access, state
+):
+    ironic.add_node(NODE, state, instance_uuid="somebody-else")
+    answer = await backend.register(host, access, credentials_changed=True, again=False)
+    assert isinstance(answer, Failed)
+    assert "another operating system runs on it" in answer.message
+    assert "externallyProvisioned" in answer.message
+    assert all(request.startswith("GET ") for request in ironic.requests)
+
+
+async def test_a_machine_that_is_to_be_managed_as_it_runs_is_taken(backend, ironic, host, access):
+    ironic.add_node(NODE, "active", instance_uuid="somebody-else")
+    answer = await backend.register(
+        host, replace(access, runs_a_system=True), credentials_changed=True, again=False
+    )
+    assert not isinstance(answer, Failed)
+
+
 async def test_after_the_database_is_lost_the_host_is_registered_anew(backend, ironic, host, access, guard):
     known = await registered(backend, ironic, host, access)
     ironic.lose_database()

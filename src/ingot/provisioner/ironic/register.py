@@ -102,6 +102,12 @@ class Registrar:
             node = await self._find(host, access) or await self._create(wanted)
             if isinstance(node, Failed):
                 return node
+            if _is_somebody_elses(node, host, access):
+                return Failed(
+                    f"Ironic has this machine already, as the node {node.name or node.uuid}, and another operating system "
+                    "runs on it. "
+                    "It is left alone. Remove that system first, or set spec.externallyProvisioned to manage the machine as it is"
+                )
             if node.driver and node.driver != wanted.driver:
                 return Failed(
                     f"Ironic has the node {node.name or node.uuid} with the driver {node.driver}, and {wanted.driver} is needed. "
@@ -209,6 +215,16 @@ class Registrar:
         self._nodes.attempts.done(node.uuid, Scope.STATE)
         self._nodes.interruptions.progressed(host.key, states.ENROLL)
         return Ready(Registered(node.uuid))
+
+
+def _is_somebody_elses(node: FullNode, host: HostRef, access: Access) -> bool:
+    """A machine that ran before this host was ever registered. Whoever deployed it did not ask this host to take it."""
+    return (
+        not host.backend_id
+        and not access.runs_a_system
+        and node.provision_state in states.HOLDS_INSTANCE
+        and node.instance_uuid != host.uid
+    )
 
 
 def _moved(node: FullNode, wanted: Record) -> bool:

@@ -277,9 +277,7 @@ class Bench:
 
     async def inspect(self) -> Any:
         return await self.done(
-            lambda: self.backend.inspect(
-                self.ref, self.access(), permit=self.permit, again=False, refresh=False
-            )
+            lambda: self.backend.inspect(self.ref, permit=self.permit, again=False, refresh=False)
         )
 
     async def provision(self, order: Deployment | None = None) -> Any:

@@ -15,9 +15,8 @@ from ingot.api.hardwaredata import FINALIZER, HARDWARE_DATA
 from ingot.api.inspection import inspection_is_disabled
 from ingot.api.wire import wire
 from ingot.hosts.host_pass import Pass
-from ingot.hosts.outcome import SOON, Advance, Block, Fail, Outcome, Wait
-from ingot.hosts.registering import access
-from ingot.hosts.secrets import bmc_credentials, owner_of
+from ingot.hosts.outcome import SOON, Advance, Fail, Outcome, Wait
+from ingot.hosts.secrets import owner_of
 from ingot.kube import AlreadyExists, NotFound
 from ingot.provisioner import Busy, Failed, NotRegistered, Ready
 
@@ -26,15 +25,8 @@ async def inspecting(p: Pass) -> Outcome:
     if inspection_is_disabled(p.host):
         p.tell(EventReason.INSPECTION_SKIPPED, "Inspection is disabled")
         return Advance(State.PREPARING)
-    found = await bmc_credentials(p)
-    if isinstance(found, Block):
-        return found
     match await p.tools.backend.inspect(
-        p.ref,
-        access(p.current, found[0]),
-        permit=p.permit,
-        again=p.failed_with(ErrorType.INSPECTION),
-        refresh=False,
+        p.ref, permit=p.permit, again=p.failed_with(ErrorType.INSPECTION), refresh=False
     ):
         case Busy(why, detail):
             return Wait(why, detail)

@@ -217,7 +217,7 @@ class Provisioner(Protocol):
         ...
 
     async def inspect(
-        self, host: HostRef, access: Access, *, permit: Permit, again: bool, refresh: bool
+        self, host: HostRef, *, permit: Permit, again: bool, refresh: bool
     ) -> Ready[HardwareDetails] | Busy | Failed | NotRegistered:
         """Find out what the machine is made of. `refresh`: do it anew although it was done before."""
         ...

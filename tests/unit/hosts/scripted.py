@@ -108,7 +108,7 @@ class ScriptedBackend:
         return Ready(Registered(f"id-of-{host.key.name}"))
 
     async def inspect(
-        self, host: HostRef, access: Access, *, permit: Permit, again: bool, refresh: bool
+        self, host: HostRef, *, permit: Permit, again: bool, refresh: bool
     ) -> Ready[HardwareDetails] | Busy | Failed | NotRegistered:
         if (scripted := self._scripted("inspect")) is not None:
             return scripted

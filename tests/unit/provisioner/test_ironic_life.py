@@ -46,7 +46,7 @@ def known(ironic: FakeIronic, host: HostRef) -> HostRef:
 async def inspect(
     backend: IronicProvisioner, host: HostRef, guard: Guard, *, again: bool = False, refresh: bool = False
 ):
-    return await backend.inspect(host, None, permit=guard, again=again, refresh=refresh)
+    return await backend.inspect(host, permit=guard, again=again, refresh=refresh)
 
 
 async def provision(

@@ -97,7 +97,7 @@ class IronicProvisioner:
         )
 
     async def inspect(
-        self, host: HostRef, access: Access, *, permit: Permit, again: bool, refresh: bool
+        self, host: HostRef, *, permit: Permit, again: bool, refresh: bool
     ) -> Ready[HardwareDetails] | Busy | Failed | NotRegistered:
         return await self._inspector.inspect(host, permit=permit, again=again, refresh=refresh)
 

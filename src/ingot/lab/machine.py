@@ -191,11 +191,14 @@ class Machine:
             record.ramdisk = await fetch_ramdisk(
                 record.media.get("Cd", ""), trusted=self._trusted, scratch=scratch
             )
-            self.chassis.note("booted the ramdisk from the virtual CD")
+            booted = "booted the ramdisk from the virtual CD"
         else:
             boot = functools.partial(boot_from_disk, self.chassis.disk, record.image_size)
             record.instance = await in_thread(boot)
             name = record.instance.hostname or "without a host name"
-            self.chassis.note(f"booted the image on the disk ({name}, sha256 {record.instance.image_sha256})")
+            booted = f"booted the image on the disk ({name}, sha256 {record.instance.image_sha256})"
         record.booting = "None"
+        # Said only once it is on disk: a farm that is killed in between boots again, and has claimed nothing.
+        await self.chassis.save()
+        self.chassis.note(booted)
         await self.chassis.save()

@@ -12,12 +12,12 @@ from typing import Any
 from running_server import SECRETS, served, widget_crd
 
 from ingot.api.meta import Key
-from ingot.embedded.server.builtins import BUILT_IN, NAMESPACES
 from ingot.embedded.server.documents import Document
-from ingot.embedded.server.garbage import Garbage
-from ingot.embedded.server.kinds import Registry, from_crd
-from ingot.embedded.server.store import Store, is_terminating
-from ingot.embedded.server.writing import Deletion, Manner, Writing
+from ingot.embedded.server.kinds.builtins import BUILT_IN, NAMESPACES
+from ingot.embedded.server.kinds.kind import Registry, from_crd
+from ingot.embedded.server.storage.store import Store, is_terminating
+from ingot.embedded.server.writes.garbage import Garbage
+from ingot.embedded.server.writes.writing import Deletion, Manner, Writing
 
 WIDGET = from_crd(widget_crd())
 REGISTRY = Registry((*BUILT_IN, WIDGET))

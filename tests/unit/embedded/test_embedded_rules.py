@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingot.embedded.server import protobuf
-from ingot.embedded.server.columns import age, of_crd
 from ingot.embedded.server.errors import Refused
-from ingot.embedded.server.jsonpath import PathError, compiled
-from ingot.embedded.server.names import generated, label_key_problem, label_problem, subdomain_problem
-from ingot.embedded.server.patches import json_patched, merged, strategically_merged
-from ingot.embedded.server.schema import Shape
-from ingot.embedded.server.selectors import Selectable, parse
+from ingot.embedded.server.face import protobuf
+from ingot.embedded.server.kinds.columns import age, of_crd
+from ingot.embedded.server.kinds.jsonpath import PathError, compiled
+from ingot.embedded.server.kinds.names import generated, label_key_problem, label_problem, subdomain_problem
+from ingot.embedded.server.kinds.schema import Shape
+from ingot.embedded.server.kinds.selectors import Selectable, parse
+from ingot.embedded.server.writes.patches import json_patched, merged, strategically_merged
 
 # Selectors
 

@@ -14,11 +14,11 @@ import pytest
 from running_server import widget_crd
 
 from ingot.api.meta import Key
-from ingot.embedded.server.builtins import BUILT_IN
-from ingot.embedded.server.database import LOG_ROWS, Database, Row
 from ingot.embedded.server.errors import Refused
-from ingot.embedded.server.kinds import Registry, from_crd
-from ingot.embedded.server.store import HISTORY_EVENTS, Store
+from ingot.embedded.server.kinds.builtins import BUILT_IN
+from ingot.embedded.server.kinds.kind import Registry, from_crd
+from ingot.embedded.server.storage.database import LOG_ROWS, Database, Row
+from ingot.embedded.server.storage.store import HISTORY_EVENTS, Store
 
 WIDGET = from_crd(widget_crd())
 REGISTRY = Registry((*BUILT_IN, WIDGET))

@@ -8,11 +8,11 @@ from typing import Any
 
 from running_server import widget_crd
 
-from ingot.embedded.server.builtins import BUILT_IN
-from ingot.embedded.server.kinds import Registry, from_crd
-from ingot.embedded.server.rendering import View
-from ingot.embedded.server.store import Store
-from ingot.embedded.server.watching import WatchQuery, events
+from ingot.embedded.server.face.rendering import View
+from ingot.embedded.server.kinds.builtins import BUILT_IN
+from ingot.embedded.server.kinds.kind import Registry, from_crd
+from ingot.embedded.server.reads.watching import WatchQuery, events
+from ingot.embedded.server.storage.store import Store
 
 WIDGET = from_crd(widget_crd())
 REGISTRY = Registry((*BUILT_IN, WIDGET))

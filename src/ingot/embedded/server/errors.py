@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from ingot.embedded.server.documents import Document
 
 if TYPE_CHECKING:
-    from ingot.embedded.server.kinds import Kind
+    from ingot.embedded.server.kinds.kind import Kind
 
 
 class ServerError(Exception):

@@ -26,15 +26,15 @@ from ingot.api import admission
 from ingot.api.crd import all_crds
 from ingot.api.meta import Key
 from ingot.embedded.server import kubeconfig
-from ingot.embedded.server.app import Api
-from ingot.embedded.server.auth import ADMIN, READ_ONLY, Gate
-from ingot.embedded.server.builtins import BUILT_IN, DEFINITIONS, FIRST_NAMESPACES, NAMESPACES
 from ingot.embedded.server.documents import Document, dig, encode, timestamp
 from ingot.embedded.server.errors import Cause, Refused, StateError, cause
-from ingot.embedded.server.garbage import Garbage
-from ingot.embedded.server.kinds import Registry, from_crd
-from ingot.embedded.server.store import Store
-from ingot.embedded.server.writing import Deletion, Manner, Writing
+from ingot.embedded.server.face.app import Api
+from ingot.embedded.server.face.auth import ADMIN, READ_ONLY, Gate
+from ingot.embedded.server.kinds.builtins import BUILT_IN, DEFINITIONS, FIRST_NAMESPACES, NAMESPACES
+from ingot.embedded.server.kinds.kind import Registry, from_crd
+from ingot.embedded.server.storage.store import Store
+from ingot.embedded.server.writes.garbage import Garbage
+from ingot.embedded.server.writes.writing import Deletion, Manner, Writing
 from ingot.trust import Authority, Certificate
 
 log = logging.getLogger(__name__)

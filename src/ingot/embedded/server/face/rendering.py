@@ -14,8 +14,8 @@ import msgspec
 
 from ingot.embedded.server.documents import Document, encode
 from ingot.embedded.server.errors import not_acceptable
-from ingot.embedded.server.kinds import Kind
-from ingot.embedded.server.store import Stored
+from ingot.embedded.server.kinds.kind import Kind
+from ingot.embedded.server.storage.store import Stored
 
 _META_VERSION: Final = "meta.k8s.io/v1"
 

@@ -23,11 +23,11 @@ from typing import Final
 import msgspec
 
 from ingot.api.meta import Key
-from ingot.embedded.server.database import Database, Overtaken, Row
 from ingot.embedded.server.documents import Document, decode, dig, encode
 from ingot.embedded.server.errors import expired, internal
-from ingot.embedded.server.kinds import Kind, Registry
-from ingot.embedded.server.selectors import Selectable
+from ingot.embedded.server.kinds.kind import Kind, Registry
+from ingot.embedded.server.kinds.selectors import Selectable
+from ingot.embedded.server.storage.database import Database, Overtaken, Row
 
 log = logging.getLogger(__name__)
 

@@ -18,12 +18,12 @@ from collections.abc import Iterable
 from typing import Final
 
 from ingot.api.meta import Key
-from ingot.embedded.server.builtins import EVENTS, NAMESPACES
 from ingot.embedded.server.documents import Document, dig
 from ingot.embedded.server.errors import Refused
-from ingot.embedded.server.kinds import Kind, Registry
-from ingot.embedded.server.store import Change, Store, Stored, is_terminating
-from ingot.embedded.server.writing import FOREGROUND, ORPHAN, Deletion, Manner, Writing
+from ingot.embedded.server.kinds.builtins import EVENTS, NAMESPACES
+from ingot.embedded.server.kinds.kind import Kind, Registry
+from ingot.embedded.server.storage.store import Change, Store, Stored, is_terminating
+from ingot.embedded.server.writes.writing import FOREGROUND, ORPHAN, Deletion, Manner, Writing
 
 log = logging.getLogger(__name__)
 

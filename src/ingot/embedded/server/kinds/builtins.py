@@ -14,10 +14,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ingot.embedded.server.columns import AGE, NAME, Column, age
 from ingot.embedded.server.documents import Document, dig
 from ingot.embedded.server.errors import Cause, bad_request, cause
-from ingot.embedded.server.kinds import READ_VERBS, Kind, field_at
+from ingot.embedded.server.kinds.columns import AGE, NAME, Column, age
+from ingot.embedded.server.kinds.kind import READ_VERBS, Kind, field_at
 
 
 def _text(description: str, **more: object) -> dict[str, Any]:

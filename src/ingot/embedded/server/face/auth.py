@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from ingot.embedded.server.errors import forbidden, unauthorized
-from ingot.embedded.server.kinds import READ_VERBS
+from ingot.embedded.server.kinds.kind import READ_VERBS
 from ingot.trust import Secret, kept_token
 
 # What anybody may ask: whether the server lives, and which one it is.

@@ -17,9 +17,9 @@ import msgspec
 from ingot.api.meta import Key
 from ingot.embedded.server.documents import Document, is_count
 from ingot.embedded.server.errors import bad_request, not_found, version_too_new
-from ingot.embedded.server.kinds import Kind
-from ingot.embedded.server.selectors import EVERYTHING, Selector
-from ingot.embedded.server.store import Collection, Store, Stored
+from ingot.embedded.server.kinds.kind import Kind
+from ingot.embedded.server.kinds.selectors import EVERYTHING, Selector
+from ingot.embedded.server.storage.store import Collection, Store, Stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,6 @@ from typing import Final
 from aiohttp import web
 
 from ingot.api.meta import Key
-from ingot.embedded.server import discovery, reading, requests, reviews, watching
-from ingot.embedded.server.auth import OPEN_PATHS, Gate, Identity, require
 from ingot.embedded.server.documents import Document, encode
 from ingot.embedded.server.errors import (
     Refused,
@@ -26,12 +24,15 @@ from ingot.embedded.server.errors import (
     too_large,
     unknown_path,
 )
-from ingot.embedded.server.kinds import Registry
-from ingot.embedded.server.openapi import OpenApi
-from ingot.embedded.server.rendering import View, view_for
-from ingot.embedded.server.requests import BODY_LIMIT, Target
-from ingot.embedded.server.store import Store, Stored
-from ingot.embedded.server.writing import Deletion, Manner, Writing
+from ingot.embedded.server.face import discovery, requests, reviews
+from ingot.embedded.server.face.auth import OPEN_PATHS, Gate, Identity, require
+from ingot.embedded.server.face.openapi import OpenApi
+from ingot.embedded.server.face.rendering import View, view_for
+from ingot.embedded.server.face.requests import BODY_LIMIT, Target
+from ingot.embedded.server.kinds.kind import Registry
+from ingot.embedded.server.reads import reading, watching
+from ingot.embedded.server.storage.store import Store, Stored
+from ingot.embedded.server.writes.writing import Deletion, Manner, Writing
 
 log = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ import msgspec
 
 from ingot.embedded.server.documents import Document, dig, encode, timestamp
 from ingot.embedded.server.errors import Cause, bad_request, cause
-from ingot.embedded.server.kinds import Kind
-from ingot.embedded.server.names import (
+from ingot.embedded.server.kinds.kind import Kind
+from ingot.embedded.server.kinds.names import (
     label_key_problem,
     label_problem,
     label_value_problem,

@@ -13,7 +13,6 @@ from typing import Any, Final
 import msgspec
 from aiohttp import web
 
-from ingot.embedded.server import protobuf
 from ingot.embedded.server.documents import Document, decode, is_count
 from ingot.embedded.server.errors import (
     bad_request,
@@ -23,14 +22,15 @@ from ingot.embedded.server.errors import (
     unprocessable,
     unsupported_media_type,
 )
-from ingot.embedded.server.kinds import Kind, Registry
-from ingot.embedded.server.metadata import name_problem
-from ingot.embedded.server.names import label_problem
-from ingot.embedded.server.patches import json_patched, merged, strategically_merged
-from ingot.embedded.server.reading import Query
-from ingot.embedded.server.selectors import Selector, parse
-from ingot.embedded.server.watching import WatchQuery
-from ingot.embedded.server.writing import Deletion, Edit, Manner
+from ingot.embedded.server.face import protobuf
+from ingot.embedded.server.kinds.kind import Kind, Registry
+from ingot.embedded.server.kinds.names import label_problem
+from ingot.embedded.server.kinds.selectors import Selector, parse
+from ingot.embedded.server.reads.reading import Query
+from ingot.embedded.server.reads.watching import WatchQuery
+from ingot.embedded.server.writes.metadata import name_problem
+from ingot.embedded.server.writes.patches import json_patched, merged, strategically_merged
+from ingot.embedded.server.writes.writing import Deletion, Edit, Manner
 
 BODY_LIMIT: Final = 3 * 1024 * 1024
 _PROTOBUF: Final = "application/vnd.kubernetes.protobuf"

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ingot.embedded.server.documents import Document
-from ingot.embedded.server.kinds import Kind, Registry
-from ingot.embedded.server.rendering import media_types
+from ingot.embedded.server.face.rendering import media_types
+from ingot.embedded.server.kinds.kind import Kind, Registry
 
 # Near enough to every kubectl in use that none of them warns.
 VERSION: Final[Document] = {

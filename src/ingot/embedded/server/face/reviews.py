@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ingot.embedded.server.auth import Identity, allowed
-from ingot.embedded.server.discovery import Review
 from ingot.embedded.server.documents import Document, dig
-from ingot.embedded.server.kinds import READ_VERBS
+from ingot.embedded.server.face.auth import Identity, allowed
+from ingot.embedded.server.face.discovery import Review
+from ingot.embedded.server.kinds.kind import READ_VERBS
 
 
 def answer(review: Review, who: Identity, question: Document) -> Document:

@@ -15,11 +15,11 @@ from typing import Final
 
 from ingot.embedded.server.documents import Document, encode
 from ingot.embedded.server.errors import Refused, cause, expired, invalid
-from ingot.embedded.server.kinds import Kind
-from ingot.embedded.server.reading import parsed_version
-from ingot.embedded.server.rendering import View
-from ingot.embedded.server.selectors import EVERYTHING, Selector
-from ingot.embedded.server.store import Change, Collection, Store, Stored
+from ingot.embedded.server.face.rendering import View
+from ingot.embedded.server.kinds.kind import Kind
+from ingot.embedded.server.kinds.selectors import EVERYTHING, Selector
+from ingot.embedded.server.reads.reading import parsed_version
+from ingot.embedded.server.storage.store import Change, Collection, Store, Stored
 
 BOOKMARK_EVERY: Final = 60.0
 _LONGEST_CHUNK: Final = 256 * 1024

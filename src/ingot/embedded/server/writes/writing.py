@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ingot.api.meta import Key
-from ingot.embedded.server import metadata as meta
-from ingot.embedded.server.builtins import FIRST_NAMESPACES, NAMESPACES
 from ingot.embedded.server.documents import Document, dig, timestamp
 from ingot.embedded.server.errors import (
     Cause,
@@ -27,9 +25,11 @@ from ingot.embedded.server.errors import (
     modified_meanwhile,
     not_found,
 )
-from ingot.embedded.server.kinds import Kind
-from ingot.embedded.server.names import generated
-from ingot.embedded.server.store import Store, Stored, is_terminating, stored
+from ingot.embedded.server.kinds.builtins import FIRST_NAMESPACES, NAMESPACES
+from ingot.embedded.server.kinds.kind import Kind
+from ingot.embedded.server.kinds.names import generated
+from ingot.embedded.server.storage.store import Store, Stored, is_terminating, stored
+from ingot.embedded.server.writes import metadata as meta
 
 # Rules of a kind beyond its schema: group, kind, new, old → what is wrong.
 Admit = Callable[[str, str, Mapping[str, Any], Mapping[str, Any] | None], Sequence[Cause]]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from ingot.embedded.server.documents import Document, dig, encode
-from ingot.embedded.server.jsonpath import as_text, compiled
+from ingot.embedded.server.kinds.jsonpath import as_text, compiled
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from ingot.embedded.server.errors import bad_request
-from ingot.embedded.server.names import label_key_problem, label_value_problem
+from ingot.embedded.server.kinds.names import label_key_problem, label_value_problem
 
 
 class Selectable(NamedTuple):

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
-from ingot.embedded.server import columns, jsonpath
-from ingot.embedded.server.columns import Column
 from ingot.embedded.server.documents import Document, dig
 from ingot.embedded.server.errors import Cause, StateError
-from ingot.embedded.server.schema import Shape
-from ingot.embedded.server.selectors import Selectable
+from ingot.embedded.server.kinds import columns, jsonpath
+from ingot.embedded.server.kinds.columns import Column
+from ingot.embedded.server.kinds.schema import Shape
+from ingot.embedded.server.kinds.selectors import Selectable
 
 ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 READ_VERBS: Final = ("get", "list", "watch")

@@ -14,7 +14,8 @@ from running_server import SECRETS, served, widget_crd
 from ingot.api.meta import Key
 from ingot.embedded.server.documents import Document
 from ingot.embedded.server.kinds.builtins import BUILT_IN, NAMESPACES
-from ingot.embedded.server.kinds.kind import Registry, from_crd
+from ingot.embedded.server.kinds.definitions import from_crd
+from ingot.embedded.server.kinds.registry import Registry
 from ingot.embedded.server.storage.store import Store, is_terminating
 from ingot.embedded.server.writes.garbage import Garbage
 from ingot.embedded.server.writes.writing import Deletion, Manner, Writing

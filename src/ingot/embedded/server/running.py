@@ -31,7 +31,8 @@ from ingot.embedded.server.errors import Cause, Refused, StateError, cause
 from ingot.embedded.server.face.app import Api
 from ingot.embedded.server.face.auth import ADMIN, READ_ONLY, Gate
 from ingot.embedded.server.kinds.builtins import BUILT_IN, DEFINITIONS, FIRST_NAMESPACES, NAMESPACES
-from ingot.embedded.server.kinds.kind import Registry, from_crd
+from ingot.embedded.server.kinds.definitions import from_crd
+from ingot.embedded.server.kinds.registry import Registry
 from ingot.embedded.server.storage.store import Store
 from ingot.embedded.server.writes.garbage import Garbage
 from ingot.embedded.server.writes.writing import Deletion, Manner, Writing

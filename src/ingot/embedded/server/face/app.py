@@ -29,7 +29,7 @@ from ingot.embedded.server.face.auth import OPEN_PATHS, Gate, Identity, require
 from ingot.embedded.server.face.openapi import OpenApi
 from ingot.embedded.server.face.rendering import View, view_for
 from ingot.embedded.server.face.requests import BODY_LIMIT, Target
-from ingot.embedded.server.kinds.kind import Registry
+from ingot.embedded.server.kinds.registry import Registry
 from ingot.embedded.server.reads import reading, watching
 from ingot.embedded.server.storage.store import Store, Stored
 from ingot.embedded.server.writes.writing import Deletion, Manner, Writing

@@ -12,7 +12,8 @@ from typing import Final
 
 from ingot.embedded.server.documents import Document
 from ingot.embedded.server.face.rendering import media_types
-from ingot.embedded.server.kinds.kind import Kind, Registry
+from ingot.embedded.server.kinds.kind import Kind
+from ingot.embedded.server.kinds.registry import Registry
 
 # Near enough to every kubectl in use that none of them warns.
 VERSION: Final[Document] = {

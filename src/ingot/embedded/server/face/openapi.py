@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ingot.embedded.server.documents import Document, encode
-from ingot.embedded.server.kinds.kind import Kind, Registry
+from ingot.embedded.server.kinds.kind import Kind
+from ingot.embedded.server.kinds.registry import Registry
 
 _METADATA_NAME: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _OWNER_NAME: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference"

@@ -23,8 +23,9 @@ from ingot.embedded.server.errors import (
     unsupported_media_type,
 )
 from ingot.embedded.server.face import protobuf
-from ingot.embedded.server.kinds.kind import Kind, Registry
+from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.names import label_problem
+from ingot.embedded.server.kinds.registry import Registry
 from ingot.embedded.server.kinds.selectors import Selector, parse
 from ingot.embedded.server.reads.reading import Query
 from ingot.embedded.server.reads.watching import WatchQuery

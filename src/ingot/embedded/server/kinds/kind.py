@@ -1,18 +1,17 @@
 """The kinds this server serves: where each lives, what it looks like, what may be done with it.
 
-A `Kind` is made from a CRD, or written down in `builtins`. The `Registry` finds them by where they are in the URL.
-Kinds are fixed for the life of a server: they are part of the release, as the controllers that know them are.
+A `Kind` is made from a CustomResourceDefinition by `definitions`, or written down in `builtins`. `registry` finds them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
 from ingot.embedded.server.documents import Document, dig
-from ingot.embedded.server.errors import Cause, StateError
+from ingot.embedded.server.errors import Cause
 from ingot.embedded.server.kinds import columns, jsonpath
 from ingot.embedded.server.kinds.columns import Column
 from ingot.embedded.server.kinds.schema import Shape
@@ -94,58 +93,3 @@ def field_at(path: str) -> FieldReader:
         return jsonpath.as_text(found[0]) if found else ""
 
     return read
-
-
-def from_crd(crd: Mapping[str, Any]) -> Kind:
-    """The kind a CustomResourceDefinition defines, in the version it is stored in."""
-    spec = crd["spec"]
-    names = spec["names"]
-    version = next(version for version in spec["versions"] if version.get("storage"))
-    return Kind(
-        group=spec["group"],
-        version=version["name"],
-        kind=names["kind"],
-        plural=names["plural"],
-        singular=names.get("singular") or names["kind"].lower(),
-        schema=dig(version, "schema", "openAPIV3Schema") or {"type": "object"},
-        namespaced=spec["scope"] == "Namespaced",
-        short_names=tuple(names.get("shortNames") or ()),
-        categories=tuple(names.get("categories") or ()),
-        columns=columns.of_crd(version.get("additionalPrinterColumns") or ()),
-        has_status="status" in (version.get("subresources") or {}),
-        fields={
-            selectable["jsonPath"].removeprefix("."): field_at(selectable["jsonPath"])
-            for selectable in version.get("selectableFields") or ()
-        },
-    )
-
-
-class Registry:
-    """All kinds of one server."""
-
-    def __init__(self, kinds: Iterable[Kind]) -> None:
-        self.kinds: Sequence[Kind] = tuple(kinds)
-        self._by_place = {(kind.group, kind.version, kind.plural): kind for kind in self.kinds}
-        self._by_name = {(kind.group, kind.kind): kind for kind in self.kinds}
-        for kind in self.kinds:
-            # Compiling a large schema takes a while; better now than during somebody's request.
-            _ = kind.shape
-        if len(self._by_place) != len(self.kinds):
-            raise StateError(
-                "two definitions claim the same group, version and plural name; each kind needs its own"
-            )
-
-    def at(self, group: str, version: str, plural: str) -> Kind | None:
-        return self._by_place.get((group, version, plural))
-
-    def named(self, api_version: str, kind: str) -> Kind | None:
-        """The kind that an owner reference names, in whatever version."""
-        group = api_version.rpartition("/")[0]
-        return self._by_name.get((group, kind))
-
-    def groups(self) -> dict[str, dict[str, list[Kind]]]:
-        """Group → version → kinds, in the order of registration."""
-        found: dict[str, dict[str, list[Kind]]] = {}
-        for kind in self.kinds:
-            found.setdefault(kind.group, {}).setdefault(kind.version, []).append(kind)
-        return found

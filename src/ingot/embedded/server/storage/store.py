@@ -25,7 +25,8 @@ import msgspec
 from ingot.api.meta import Key
 from ingot.embedded.server.documents import Document, decode, dig, encode
 from ingot.embedded.server.errors import expired, internal
-from ingot.embedded.server.kinds.kind import Kind, Registry
+from ingot.embedded.server.kinds.kind import Kind
+from ingot.embedded.server.kinds.registry import Registry
 from ingot.embedded.server.kinds.selectors import Selectable
 from ingot.embedded.server.storage.database import Database, Overtaken, Row
 

@@ -21,7 +21,8 @@ from ingot.api.meta import Key
 from ingot.embedded.server.documents import Document, dig
 from ingot.embedded.server.errors import Refused
 from ingot.embedded.server.kinds.builtins import EVENTS, NAMESPACES
-from ingot.embedded.server.kinds.kind import Kind, Registry
+from ingot.embedded.server.kinds.kind import Kind
+from ingot.embedded.server.kinds.registry import Registry
 from ingot.embedded.server.storage.store import Change, Store, Stored, is_terminating
 from ingot.embedded.server.writes.writing import FOREGROUND, ORPHAN, Deletion, Manner, Writing
 

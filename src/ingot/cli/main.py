@@ -37,6 +37,17 @@ class Lazy(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            from ingot.trust import TrustError
+
+            # Every command may meet a broken certificate authority; its sentence is for the person, a traceback is not.
+            if isinstance(error, TrustError):
+                raise click.ClickException(str(error)) from error
+            raise
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, help_text) for name, (_, help_text) in COMMANDS.items()])

@@ -2,14 +2,17 @@
 
 from ingot.trust.authority import Authority, Certificate, client_context
 from ingot.trust.credentials import htpasswd_line, kept_token, random_token
+from ingot.trust.errors import AuthorityError, TrustError
 from ingot.trust.files import write_private, write_public
 from ingot.trust.redaction import HIDDEN, Secret, redact
 
 __all__ = [
     "HIDDEN",
     "Authority",
+    "AuthorityError",
     "Certificate",
     "Secret",
+    "TrustError",
     "client_context",
     "htpasswd_line",
     "kept_token",

@@ -5,6 +5,9 @@ names and addresses given and renews it when less than a third of its life is le
 for, or when it was issued by another CA; otherwise it leaves the files alone. Processes that start together may open the same
 new folder: one makes the CA, the others use it. Keys are readable by their owner only, files
 appear whole or not at all, so a process that is killed while it writes leaves nothing half made.
+
+The CA renews itself too, when less than a third of its life is left: a new certificate over the same key and name. Who
+trusts the old one trusts what is issued under the new one, and the other way round, so nobody has to be told in a hurry.
 """
 
 from __future__ import annotations
@@ -19,10 +22,12 @@ from pathlib import Path
 from typing import Final
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from ingot.trust.errors import AuthorityError
 from ingot.trust.files import alone_in, write_private, write_public
 
 CA_LIFE: Final = timedelta(days=3650)
@@ -54,38 +59,69 @@ def client_context(ca_file: Path | str) -> ssl.SSLContext:
 class Authority:
     """The CA in a folder. Opening it makes it when it is not there yet."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, life: timedelta = CA_LIFE) -> None:
         self.folder = folder
         self.ca_file = folder / "ca.crt"
         self._key_file = folder / "ca.key"
+        self._life = life
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not self.ca_file.exists():
-            with alone_in(folder):
-                if not self.ca_file.exists():
-                    self._create()
-        self._certificate = x509.load_pem_x509_certificate(self.ca_file.read_bytes())
-        self._key = _load_key(self._key_file)
+        self._certificate, self._key = self._ready()
 
     def issue(self, folder: Path, name: str, hosts: Sequence[str]) -> Certificate:
         """A serving certificate `folder/name.crt` with its key for these host names and IP addresses."""
         folder.mkdir(parents=True, exist_ok=True)
+        # A process that runs for years asks again and again; the CA may have been renewed meanwhile, or be due.
+        self._certificate, self._key = self._ready()
         made = Certificate(folder / f"{name}.crt", folder / f"{name}.key", self.ca_file)
         if not self._still_good(made, hosts):
             self._write_leaf(made, name, hosts)
         return made
 
+    def _ready(self) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
+        """The CA as it is on disk, made or renewed first where it has to be."""
+        if not self.ca_file.exists() or self._is_due(self._read()[0]):
+            with alone_in(self.folder):
+                if not self.ca_file.exists():
+                    self._create()
+                elif self._is_due((found := self._read())[0]):
+                    self._write_ca(found[1])
+        return self._read()
+
+    def _is_due(self, certificate: x509.Certificate) -> bool:
+        return certificate.not_valid_after_utc - datetime.now(UTC) < self._life / 3
+
+    def _read(self) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
+        try:
+            certificate = x509.load_pem_x509_certificate(self.ca_file.read_bytes())
+            key = _load_key(self._key_file)
+        except (OSError, ValueError, TypeError, UnsupportedAlgorithm) as error:
+            raise self._broken(f"cannot be read ({error})") from error
+        if certificate.public_key() != key.public_key():
+            raise self._broken("holds a ca.key that does not belong to its ca.crt")
+        return certificate, key
+
+    def _broken(self, found: str) -> AuthorityError:
+        return AuthorityError(
+            f"the certificate authority in {self.folder} {found}. Put both ca.crt and ca.key back from a backup. Without one, "
+            "move the folder away and start again: a new authority is made, every certificate under this state folder is "
+            "issued anew, and copies of the kubeconfig elsewhere have to be replaced."
+        )
+
     def _create(self) -> None:
+        # The certificate is written last: its presence means that both are there.
         key = ec.generate_private_key(ec.SECP256R1())
+        write_private(self._key_file, _key_bytes(key))
+        self._write_ca(key)
+
+    def _write_ca(self, key: ec.EllipticCurvePrivateKey) -> None:
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Ingot CA")])
         certificate = (
-            _builder(subject, subject, key.public_key(), CA_LIFE)
+            _builder(subject, subject, key.public_key(), self._life)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .add_extension(_usage(sign_certificates=True), critical=True)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
             .sign(key, hashes.SHA256())
         )
-        # The certificate is written last: its presence means that both are there.
-        write_private(self._key_file, _key_bytes(key))
         write_public(self.ca_file, certificate.public_bytes(serialization.Encoding.PEM))
 
     def _write_leaf(self, made: Certificate, name: str, hosts: Sequence[str]) -> None:
@@ -112,11 +148,15 @@ class Authority:
     def _still_good(self, made: Certificate, hosts: Sequence[str]) -> bool:
         if not (made.cert_file.exists() and made.key_file.exists()):
             return False
-        certificate = x509.load_pem_x509_certificate(made.cert_file.read_bytes())
+        try:
+            certificate = x509.load_pem_x509_certificate(made.cert_file.read_bytes())
+            key = _load_key(made.key_file)
+        except (ValueError, TypeError, UnsupportedAlgorithm):
+            return False  # not what we wrote; a new one is as good
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         left = certificate.not_valid_after_utc - datetime.now(UTC)
         # A crash between writing the key and the certificate leaves a pair that does not fit.
-        fits = certificate.public_key() == _load_key(made.key_file).public_key()
+        fits = certificate.public_key() == key.public_key()
         return (
             fits
             and left > CERTIFICATE_LIFE / 3
@@ -181,5 +221,5 @@ def _key_bytes(key: ec.EllipticCurvePrivateKey) -> bytes:
 def _load_key(path: Path) -> ec.EllipticCurvePrivateKey:
     key = serialization.load_pem_private_key(path.read_bytes(), password=None)
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise TypeError(f"{path} holds a key that Ingot did not make; move it away and a new one is made")
+        raise TypeError(f"{path.name} is not an elliptic curve key")
     return key

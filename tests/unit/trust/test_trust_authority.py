@@ -1,14 +1,17 @@
 """Certificates of our own CA: made once, trusted by those who know the CA, renewed in time, whole after any crash."""
 
 import asyncio
+import shutil
 import ssl
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from cryptography import x509
 
-from ingot.trust import Authority, client_context
+from ingot.trust import Authority, AuthorityError, client_context
 
 
 async def _handshake(server: ssl.SSLContext, client: ssl.SSLContext) -> None:
@@ -86,3 +89,61 @@ def test_keys_are_readable_by_their_owner_only(tmp_path: Path) -> None:
     made = Authority(tmp_path / "ca").issue(tmp_path, "server", ["127.0.0.1"])
     assert made.key_file.stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "ca" / "ca.key").stat().st_mode & 0o777 == 0o600
+
+
+def _end(path: Path) -> datetime:
+    return x509.load_pem_x509_certificate(path.read_bytes()).not_valid_after_utc
+
+
+async def test_an_authority_whose_end_is_near_renews_itself_and_old_and_new_trust_each_other(
+    tmp_path: Path,
+) -> None:
+    old = Authority(tmp_path / "ca", life=timedelta(days=2)).issue(tmp_path, "old", ["127.0.0.1"])
+    shutil.copy(old.ca_file, tmp_path / "copied-long-ago.crt")
+    new = Authority(tmp_path / "ca").issue(tmp_path, "new", ["127.0.0.1"])
+    assert _end(new.ca_file) > datetime.now(UTC) + timedelta(days=3000)
+    for server in (old, new):
+        for trusted in (new.ca_file, tmp_path / "copied-long-ago.crt"):
+            await _handshake(server.server_context(), client_context(trusted))
+
+
+def test_an_authority_that_is_held_open_for_years_renews_itself_when_it_issues(tmp_path: Path) -> None:
+    Authority(tmp_path / "ca", life=timedelta(days=2))
+    held = Authority(tmp_path / "ca", life=timedelta(days=1))
+    assert _end(held.ca_file) < datetime.now(UTC) + timedelta(days=3)
+    Authority(tmp_path / "ca", life=timedelta(days=30))
+    renewed = held.ca_file.read_bytes()
+    assert _end(held.ca_file) > datetime.now(UTC) + timedelta(days=20)
+    made = held.issue(tmp_path, "server", ["127.0.0.1"])
+    assert held.ca_file.read_bytes() == renewed, "what another process renewed is used, not renewed again"
+    x509.load_pem_x509_certificate(made.cert_file.read_bytes()).verify_directly_issued_by(
+        x509.load_pem_x509_certificate(renewed)
+    )
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(lambda ca, other: (ca / "ca.key").unlink(), id="key lost"),
+        pytest.param(lambda ca, other: shutil.copy(other / "ca.key", ca / "ca.key"), id="key of another"),
+        pytest.param(lambda ca, other: (ca / "ca.key").write_text("garbage"), id="key not a key"),
+        pytest.param(lambda ca, other: (ca / "ca.crt").write_text(""), id="certificate empty"),
+    ],
+)
+def test_a_damaged_authority_is_a_sentence_that_names_the_folder_and_the_way_out(
+    tmp_path: Path, damage: Callable[[Path, Path], object]
+) -> None:
+    ca, other = tmp_path / "ca", tmp_path / "other"
+    Authority(ca)
+    Authority(other)
+    damage(ca, other)
+    with pytest.raises(AuthorityError, match=r"backup.*move the folder away") as refusal:
+        Authority(ca)
+    assert str(ca) in str(refusal.value)
+
+
+def test_a_serving_certificate_that_is_garbage_is_made_anew(tmp_path: Path) -> None:
+    authority = Authority(tmp_path / "ca")
+    made = authority.issue(tmp_path, "server", ["127.0.0.1"])
+    made.cert_file.write_text("garbage")
+    authority.issue(tmp_path, "server", ["127.0.0.1"]).server_context()

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
 
 from ingot.api.admission import FieldError, Kind, check
-from ingot.api.admission.switches import attachment_change, attachment_deletion, references_to
-from ingot.api.baremetalhost import BareMetalHost
-from ingot.api.hostnetworkattachment import HostNetworkAttachment
-from ingot.api.meta import Key
 
 Json = dict[str, Any]
 
@@ -417,56 +412,3 @@ def test_what_a_rule_would_refuse_today_can_still_lose_its_finalizer() -> None:
 def test_an_object_that_cannot_be_read_is_told_as_such() -> None:
     (error,) = created("DataImage", {"url": 7})
     assert "this is not a DataImage" in error.message
-
-
-def attachment(**spec: Any) -> HostNetworkAttachment:
-    return msgspec.convert(
-        document("HostNetworkAttachment", USUAL["HostNetworkAttachment"] | spec), HostNetworkAttachment
-    )
-
-
-def host(name: str, *interfaces: Json, namespace: str = "lab") -> BareMetalHost:
-    return msgspec.convert(
-        {
-            "metadata": {"name": name, "namespace": namespace},
-            "spec": {"online": True, "networkInterfaces": interfaces},
-        },
-        BareMetalHost,
-    )
-
-
-def test_references_are_found_by_name_and_namespace() -> None:
-    hosts = [
-        host("h1", {"name": "eth0", "hostNetworkAttachment": {"name": "x1"}}, {"name": "eth1"}),
-        host("h2", {"macAddress": "52:54:00:00:00:02", "hostNetworkAttachment": {"name": "x1"}}),
-        host("h3", {"name": "eth0", "hostNetworkAttachment": {"name": "x2"}}),
-        host("h4", {"name": "eth0", "hostNetworkAttachment": {"name": "x1"}}, namespace="other"),
-        host(
-            "h5",
-            {"name": "eth0", "hostNetworkAttachment": {"name": "x1", "namespace": "lab"}},
-            namespace="other",
-        ),
-    ]
-    assert references_to(Key("lab", "x1"), hosts) == [
-        "lab/h1[eth0]",
-        "lab/h2[52:54:00:00:00:02]",
-        "other/h5[eth0]",
-    ]
-
-
-def test_an_attachment_in_use_can_be_neither_changed_nor_deleted() -> None:
-    used_by = [f"lab/h{number}[eth0]" for number in range(7)]
-    (change,) = attachment_change(attachment(mtu=9000), attachment(), used_by=used_by)
-    (deletion,) = attachment_deletion(attachment(), used_by=used_by)
-    assert change.kind is deletion.kind is F
-    assert "lab/h0[eth0]" in change.message
-    assert "and 2 more" in deletion.message
-
-
-def test_an_attachment_nobody_uses_can_be_changed_and_deleted() -> None:
-    assert attachment_change(attachment(mtu=9000), attachment(), used_by=[]) == []
-    assert attachment_deletion(attachment(), used_by=[]) == []
-
-
-def test_an_attachment_in_use_can_be_written_again_as_it_is() -> None:
-    assert attachment_change(attachment(), attachment(), used_by=["lab/h1[eth0]"]) == []

@@ -1,7 +1,8 @@
 """Admission: what an API refuses although its schema allows it.
 
 Pure rules over objects, used in three places: the embedded API in process, the webhook on a cluster, and the controllers before
-they act, because a webhook may be off. `check` is the one entry.
+they act, because a webhook may be off. `check` is the one entry for what is written, `check_deletion` for what is deleted;
+`Others` shows rules the objects beside it.
 
 An update that changes neither the spec nor an annotation of ours is never refused: finalizers come off and statuses are written
 even when a rule became stricter after the object was made.
@@ -13,13 +14,18 @@ from typing import Any, Final
 
 from ingot.api.admission import baremetalhost, claims, companions, ironic, switches
 from ingot.api.admission.errors import FieldError, Kind
-from ingot.api.admission.rules import Document, Rules
+from ingot.api.admission.others import NOTHING, Document, Others
+from ingot.api.admission.rules import Rules
+from ingot.api.baremetalhost import BARE_METAL_HOSTS
+from ingot.api.firmwareschema import FIRMWARE_SCHEMAS
+from ingot.api.meta import Resource
 
-__all__ = ["FieldError", "Kind", "check"]
+__all__ = ["NOTHING", "SEEN_BY_RULES", "FieldError", "Kind", "Others", "check", "check_deletion"]
 
 _RULES: Final[dict[tuple[str, str], Rules[Any]]] = {
     ("metal3.io", "BareMetalHost"): baremetalhost.RULES,
     ("metal3.io", "PreprovisioningImage"): companions.PREPROVISIONING_IMAGE,
+    ("metal3.io", "HostFirmwareSettings"): companions.HOST_FIRMWARE_SETTINGS,
     ("metal3.io", "HostFirmwareComponents"): companions.HOST_FIRMWARE_COMPONENTS,
     ("metal3.io", "DataImage"): companions.DATA_IMAGE,
     ("metal3.io", "BMCEventSubscription"): companions.BMC_EVENT_SUBSCRIPTION,
@@ -32,12 +38,24 @@ _RULES: Final[dict[tuple[str, str], Rules[Any]]] = {
 }
 
 
-def check(group: str, kind: str, new: Document, old: Document | None) -> list[FieldError]:
+SEEN_BY_RULES: Final[tuple[Resource[Any], ...]] = (BARE_METAL_HOSTS, FIRMWARE_SCHEMAS)
+"""The kinds that rules look at through `Others`."""
+
+
+def check(
+    group: str, kind: str, new: Document, old: Document | None, others: Others = NOTHING
+) -> list[FieldError]:
     """What is wrong with creating `new`, or with making `old` into `new`. Both have passed the schema of their kind."""
     rules = _RULES.get((group, kind))
     if rules is None or (old is not None and not _concerns_us(new, old)):
         return []
-    return rules.check(new, old)
+    return rules.check(new, old, others)
+
+
+def check_deletion(group: str, kind: str, old: Document, others: Others = NOTHING) -> list[FieldError]:
+    """What is wrong with deleting `old`."""
+    rules = _RULES.get((group, kind))
+    return [] if rules is None else rules.check_deletion(old, others)
 
 
 def _concerns_us(new: Document, old: Document) -> bool:

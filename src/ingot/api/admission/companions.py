@@ -6,13 +6,19 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import urlsplit
 
+import msgspec
+
 from ingot.api.admission import references
 from ingot.api.admission.errors import FieldError, forbidden, invalid, not_supported, required
+from ingot.api.admission.others import Others
 from ingot.api.admission.rules import Rules
 from ingot.api.admission.urls import DOWNLOAD_SCHEMES, WEB_SCHEMES, url, without_password
 from ingot.api.bmceventsubscription import BMCEventSubscription
 from ingot.api.dataimage import DataImage
+from ingot.api.firmwareschema import FIRMWARE_SCHEMAS, FirmwareSchema
 from ingot.api.hostfirmwarecomponents import COMPONENTS, NIC_PREFIX, HostFirmwareComponents
+from ingot.api.hostfirmwaresettings import HostFirmwareSettings, is_secret, problems_with_settings
+from ingot.api.meta import Key
 from ingot.api.preprovisioningimage import PreprovisioningImage
 
 
@@ -31,6 +37,26 @@ def firmware_updates(components: HostFirmwareComponents) -> Iterator[FieldError]
                 f"firmware can be updated of: {', '.join(COMPONENTS)}, and {NIC_PREFIX}NAME for a network adapter.",
             )
         yield from url(f"{path}.url", update.url, DOWNLOAD_SCHEMES)
+
+
+def firmware_settings(
+    settings: HostFirmwareSettings, _: HostFirmwareSettings | None, others: Others
+) -> Iterator[FieldError]:
+    """Each has to be one that this firmware has, as far as anybody knows the firmware yet."""
+    status = settings.status
+    if status.schema is None or not status.settings:
+        return
+    namespace = status.schema.namespace or settings.metadata.namespace
+    known = others.get(FIRMWARE_SCHEMAS, Key(namespace, status.schema.name))
+    if known is None:
+        return
+    schema = msgspec.convert(known, FirmwareSchema).spec.schema
+    for name, value in settings.spec.settings.items():
+        for problem in problems_with_settings({name: value}, present=status.settings, schema=schema):
+            is_password = is_secret(name) or (name in schema and schema[name].attribute_type == "Password")
+            path = f"spec.settings[{name}]"
+            # A password is not repeated, however it got here.
+            yield forbidden(path, None, problem) if is_password else invalid(path, value, problem)
 
 
 def data_image_url(image: DataImage) -> Iterator[FieldError]:
@@ -75,6 +101,7 @@ def subscription_stays(new: BMCEventSubscription, old: BMCEventSubscription) -> 
 
 
 PREPROVISIONING_IMAGE: Final = Rules(PreprovisioningImage, (network_data,))
+HOST_FIRMWARE_SETTINGS: Final = Rules(HostFirmwareSettings, (), among=(firmware_settings,))
 HOST_FIRMWARE_COMPONENTS: Final = Rules(HostFirmwareComponents, (firmware_updates,))
 DATA_IMAGE: Final = Rules(DataImage, (data_image_url,))
 BMC_EVENT_SUBSCRIPTION: Final = Rules(

@@ -1,13 +1,11 @@
-"""The rules for switches and their ports.
-
-Whether an attachment is in use is known to those who know all hosts. They ask `attachment_change` and `attachment_deletion`,
-and say who refers to it.
-"""
+"""The rules for switches and their ports. An attachment that hosts refer to neither changes nor goes."""
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -15,8 +13,9 @@ import msgspec
 from ingot.api import bmc
 from ingot.api.admission import references
 from ingot.api.admission.errors import FieldError, forbidden, invalid, required
+from ingot.api.admission.others import Document, Others
 from ingot.api.admission.rules import Rules
-from ingot.api.baremetalhost import BareMetalHost
+from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
 from ingot.api.baremetalswitch import BareMetalSwitch
 from ingot.api.hostnetworkattachment import HostNetworkAttachment
 from ingot.api.meta import Key
@@ -87,51 +86,67 @@ def _vlan_problem(entry: str) -> str | None:
     return None
 
 
-def references_to(attachment: Key, hosts: Iterable[BareMetalHost]) -> list[str]:
-    """Which interfaces of which hosts refer to the attachment, as people read them: lab/h1[eth0]."""
-    return [
-        f"{host.key}[{interface.name or interface.mac_address}]"
-        for host in hosts
-        for interface in host.spec.network_interfaces
-        if (reference := interface.host_network_attachment) is not None
-        and Key(reference.namespace or host.metadata.namespace, reference.name) == attachment
-    ]
-
-
-def attachment_change(
-    new: HostNetworkAttachment, old: HostNetworkAttachment, *, used_by: Collection[str]
-) -> list[FieldError]:
+def unchanged_in_use(
+    new: HostNetworkAttachment, old: HostNetworkAttachment | None, others: Others
+) -> Iterator[FieldError]:
     """What is in use does not change under those who use it."""
-    if new.spec == old.spec or not used_by:
-        return []
-    return [
-        forbidden(
+    if old is None or new.spec == old.spec:
+        return
+    if used_by := _shown(references_to(new.key, _hosts(new, others))):
+        yield forbidden(
             "spec",
             msgspec.to_builtins(new.spec),
-            f"this attachment is used by {_shown(used_by)}, and cannot be changed until they let go of it. "
+            f"this attachment is used by {used_by}, and cannot be changed until they let go of it. "
             "Create another one and refer to that.",
         )
-    ]
 
 
-def attachment_deletion(attachment: HostNetworkAttachment, *, used_by: Collection[str]) -> list[FieldError]:
-    if not used_by:
-        return []
-    return [
-        forbidden(
+def kept_in_use(attachment: HostNetworkAttachment, others: Others) -> Iterator[FieldError]:
+    if used_by := _shown(references_to(attachment.key, _hosts(attachment, others))):
+        yield forbidden(
             "metadata.name",
             attachment.metadata.name,
-            f"this attachment is used by {_shown(used_by)}, and cannot be deleted. Remove it from their "
+            f"this attachment is used by {used_by}, and cannot be deleted. Remove it from their "
             "spec.networkInterfaces first.",
         )
-    ]
 
 
-def _shown(used_by: Collection[str]) -> str:
-    names = sorted(used_by)
-    more = f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else ""
-    return f"{', '.join(names[:_MOST_SHOWN])}{more}"
+def references_to(attachment: Key, hosts: Iterable[BareMetalHost]) -> Iterator[str]:
+    """Which interfaces of which hosts refer to the attachment, as people read them: lab/h1[eth0]."""
+    for host in hosts:
+        for interface in host.spec.network_interfaces:
+            reference = interface.host_network_attachment
+            if (
+                reference is not None
+                and Key(reference.namespace or host.metadata.namespace, reference.name) == attachment
+            ):
+                yield f"{host.key}[{interface.name or interface.mac_address}]"
+
+
+def _hosts(attachment: HostNetworkAttachment, others: Others) -> Iterator[BareMetalHost]:
+    for document in others.mentioning(BARE_METAL_HOSTS, attachment.metadata.name):
+        # Only these parts are looked at, and only they have to be readable.
+        parts = {"metadata": _place(document), "spec": _interfaces(document)}
+        with contextlib.suppress(msgspec.ValidationError):
+            yield msgspec.convert(parts, BareMetalHost)
+
+
+def _place(host: Document) -> Document:
+    metadata = host.get("metadata") or {}
+    return {name: metadata[name] for name in ("namespace", "name") if name in metadata}
+
+
+def _interfaces(host: Document) -> Document:
+    return {"networkInterfaces": (host.get("spec") or {}).get("networkInterfaces") or []}
+
+
+def _shown(used_by: Iterator[str]) -> str:
+    """The first few; who has to change ten thousand hosts does not read their names here."""
+    names = list(islice(used_by, _MOST_SHOWN + 1))
+    return ", ".join(names[:_MOST_SHOWN]) + (" and others" if len(names) > _MOST_SHOWN else "")
 
 
 BARE_METAL_SWITCH: Final = Rules(BareMetalSwitch, (address, device_type, credentials))
-HOST_NETWORK_ATTACHMENT: Final = Rules(HostNetworkAttachment, (allowed_vlans,))
+HOST_NETWORK_ATTACHMENT: Final = Rules(
+    HostNetworkAttachment, (allowed_vlans,), among=(unchanged_in_use,), deletion=(kept_in_use,)
+)

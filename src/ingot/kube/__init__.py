@@ -5,16 +5,17 @@ keeps a `cache` of them and tells what changed, `queue` collects the keys, `cont
 `events` tells people what happened. What can go wrong is the tree in `errors`. A kind is a value, `ingot.api.meta.Resource`.
 """
 
+from ingot.kube.access import Access
 from ingot.kube.backoff import Backoff
 from ingot.kube.cache import Change
 from ingot.kube.client import Client, metadata_of
-from ingot.kube.config import Access, FixedToken, TokenFile
 from ingot.kube.controller import Again, Controller, Done, Reconcile
 from ingot.kube.errors import (
     AlreadyExists,
     ApiError,
     ConfigError,
     Conflict,
+    CredentialError,
     Forbidden,
     Gone,
     Invalid,
@@ -27,9 +28,11 @@ from ingot.kube.errors import (
     Untrusted,
 )
 from ingot.kube.events import EventRecorder, reference_to
+from ingot.kube.identity import KnownIdentity
 from ingot.kube.informer import Informer
 from ingot.kube.manager import Manager
 from ingot.kube.pages import Listing
+from ingot.kube.tls import Trust
 
 __all__ = [
     "Access",
@@ -42,20 +45,21 @@ __all__ = [
     "ConfigError",
     "Conflict",
     "Controller",
+    "CredentialError",
     "Done",
     "EventRecorder",
-    "FixedToken",
     "Forbidden",
     "Gone",
     "Informer",
     "Invalid",
+    "KnownIdentity",
     "KubeError",
     "Listing",
     "Manager",
     "NotFound",
     "Reconcile",
-    "TokenFile",
     "TooManyRequests",
+    "Trust",
     "Unauthorized",
     "Unavailable",
     "Unreadable",

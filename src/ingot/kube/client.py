@@ -19,7 +19,7 @@ import msgspec
 
 from ingot.api.meta import Key, Object, PartialObjectMetadata, Resource
 from ingot.kube import config
-from ingot.kube.config import Access
+from ingot.kube.access import Access
 from ingot.kube.errors import Gone, NotFound, Unreadable
 from ingot.kube.pages import Listing, Page, PageReader
 from ingot.kube.transport import Call, Transport
@@ -49,7 +49,7 @@ class Client:
 
     @classmethod
     def from_kubeconfig(cls, path: Path | str | None = None, *, context: str | None = None) -> Self:
-        """The cluster of a kubeconfig: the file given, else KUBECONFIG, else ~/.kube/config."""
+        """The cluster of the file given, else of KUBECONFIG, else the one we are a pod of, else of ~/.kube/config."""
         return cls(config.load(path, context=context))
 
     async def __aenter__(self) -> Self:

@@ -1,88 +1,28 @@
-"""Where the API is and who we are: reading a kubeconfig.
+"""Where the API is and who we are to it: from a kubeconfig, or from being a pod in the cluster, to an `Access`.
 
-Owns the way from files to an `Access`: the server's address, a TLS context, and where the token comes from. `KUBECONFIG` may
-name several files, as with kubectl: the first that defines a name wins, and relative paths count from the file they stand in.
-A token is never sent without TLS. Exec plugins, auth providers and proxies are refused with a sentence, not ignored.
+The file that is asked for comes first, then KUBECONFIG (which may name several), then the pod's own service account, then
+~/.kube/config. A token is never sent without TLS. What is not supported is refused with a sentence, not ignored.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import os
-import ssl
-import tempfile
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, cast, get_args
 
-import yaml
+from ingot.kube.access import Access
+from ingot.kube.content import FileContent
+from ingot.kube.errors import ConfigError, CredentialError
+from ingot.kube.exec_plugin import API_VERSIONS, ExecPlugin, ExecSettings, InteractiveMode
+from ingot.kube.identity import IdentitySource, KnownIdentity
+from ingot.kube.kubeconfig import Entry, Kubeconfig
+from ingot.kube.tls import Trust, client_context
+from ingot.trust import Secret
 
-from ingot.kube.errors import ConfigError
-from ingot.trust import Secret, write_private
-
-TOKEN_FILE_LIFE: Final = 60.0
-"""Seconds for which a token file is not read again: kubelet replaces projected tokens long before they expire."""
-
-_UNSUPPORTED_USER: Final = ("exec", "auth-provider", "username", "password", "as")
-
-
-class TokenSource(Protocol):
-    """Where the bearer token comes from; None where a client certificate (or nothing) says who we are."""
-
-    def token(self) -> Secret | None: ...
-
-    def refused(self) -> bool:
-        """The server did not accept the token. True if there may be another one now."""
-        ...
-
-
-class FixedToken:
-    """The token that stands in the kubeconfig, or none."""
-
-    def __init__(self, token: Secret | None = None) -> None:
-        self._token = token
-
-    def token(self) -> Secret | None:
-        return self._token
-
-    def refused(self) -> bool:
-        return False
-
-
-class TokenFile:
-    """A token in a file that somebody else renews."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._token: Secret | None = None
-        self._read_at = 0.0
-
-    def token(self) -> Secret:
-        if self._token is None or time.monotonic() - self._read_at > TOKEN_FILE_LIFE:
-            try:
-                self._token = Secret(self._path.read_text().strip())
-            except OSError as error:
-                raise ConfigError(f"the token file {self._path} cannot be read: {error.strerror}") from error
-            self._read_at = time.monotonic()
-        return self._token
-
-    def refused(self) -> bool:
-        before, self._token = self._token, None
-        return self.token() != before
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
-    """How to reach an API and be let in."""
-
-    server: str
-    tls: ssl.SSLContext | None
-    server_name: str = ""
-    """The name to expect in the server's certificate, where it is not the one in the address."""
-    tokens: TokenSource = field(default_factory=FixedToken)
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_EXEC_EXTENSION: Final = "client.authentication.k8s.io/exec"
+_UNSUPPORTED_USER: Final = ("auth-provider", "username", "password", "as")
 
 
 def load(
@@ -90,187 +30,135 @@ def load(
     *,
     context: str | None = None,
     environment: Mapping[str, str] = os.environ,
+    service_account: Path = SERVICE_ACCOUNT,
 ) -> Access:
-    """The access that a kubeconfig describes: the file given, else KUBECONFIG, else ~/.kube/config."""
-    paths = _paths(path, environment)
-    merged = _Merged(paths)
-    return merged.access(context)
-
-
-def _paths(path: Path | str | None, environment: Mapping[str, str]) -> list[Path]:
-    if path is not None:
-        return [Path(path)]
+    """The access that is asked for, or else the first that there is."""
     named = [Path(part) for part in environment.get("KUBECONFIG", "").split(os.pathsep) if part]
-    return named or [Path(environment.get("HOME", "~")).expanduser() / ".kube" / "config"]
+    if path is not None:
+        named = [Path(path)]
+    if not named and "KUBERNETES_SERVICE_HOST" in environment and (service_account / "token").exists():
+        return in_cluster(environment, service_account)
+    home = Path(environment.get("HOME", "~")).expanduser() / ".kube" / "config"
+    return _from_kubeconfig(Kubeconfig(named or [home]), context)
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """A cluster, user or context, and the file it stands in."""
-
-    body: Mapping[str, object]
-    file: Path
-
-    def text(self, name: str) -> str:
-        value = self.body.get(name)
-        if value is None:
-            return ""
-        if not isinstance(value, str):
-            raise ConfigError(f"{self.file}: {name} should be text")
-        return value
-
-    def flag(self, name: str) -> bool:
-        value = self.body.get(name)
-        # "false" in quotes is text, and text is true to Python: that must not switch anything off.
-        if not isinstance(value, bool | None):
-            raise ConfigError(f"{self.file}: {name} should be true or false, found {value!r}")
-        return bool(value)
-
-    def file_of(self, name: str) -> Path | None:
-        value = self.text(name)
-        return self.file.parent / value if value else None
-
-    def data(self, name: str) -> bytes | None:
-        value = self.text(f"{name}-data")
-        if not value:
-            return None
-        try:
-            return base64.b64decode(value, validate=False)
-        except binascii.Error as error:
-            raise ConfigError(f"{self.file}: {name}-data is not base64") from error
+def in_cluster(
+    environment: Mapping[str, str] = os.environ, service_account: Path = SERVICE_ACCOUNT
+) -> Access:
+    """The cluster that this process is a pod of. Kubelet renews the token; both files are read again."""
+    host, port = environment["KUBERNETES_SERVICE_HOST"], environment.get("KUBERNETES_SERVICE_PORT", "443")
+    if not port.isdecimal():
+        raise ConfigError(f"KUBERNETES_SERVICE_PORT should be a number, found {port!r}")
+    access = Access(
+        server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
+        trust=Trust(FileContent(service_account / "ca.crt", "cluster's certificate authority")),
+        identity=KnownIdentity(token=FileContent(service_account / "token", "service account's token")),
+    )
+    client_context(access.trust, None)
+    return access
 
 
-class _Merged:
-    """Several kubeconfig files seen as one."""
-
-    def __init__(self, paths: Sequence[Path]) -> None:
-        self._names = ", ".join(str(path) for path in paths)
-        self._entries: dict[tuple[str, str], _Entry] = {}
-        self._current = ""
-        found = False
-        for path in paths:
-            # As with kubectl, a file of the list that is not there is as good as an empty one.
-            if path.exists():
-                found = True
-                self._add(path)
-        if not found:
-            raise ConfigError(
-                f"there is no kubeconfig at {self._names}. Set KUBECONFIG to the file that describes the cluster, "
-                "or start one on this machine with `ingot up`."
-            )
-
-    def _add(self, path: Path) -> None:
-        try:
-            content = yaml.safe_load(path.read_bytes())
-        except (OSError, yaml.YAMLError) as error:
-            raise ConfigError(f"the kubeconfig {path} cannot be read: {error}") from error
-        if not isinstance(content, dict):
-            raise ConfigError(f"the kubeconfig {path} should be a mapping with clusters, users and contexts")
-        self._current = self._current or str(content.get("current-context") or "")
-        for section, member in (("clusters", "cluster"), ("users", "user"), ("contexts", "context")):
-            items = content.get(section) or []
-            if not isinstance(items, list):
-                raise ConfigError(f"the kubeconfig {path}: {section} should be a list")
-            for item in items:
-                if not (isinstance(item, dict) and isinstance(item.get("name"), str)):
-                    raise ConfigError(f"the kubeconfig {path} has an entry without a name under {section}")
-                body = item.get(member) or {}
-                if not isinstance(body, dict):
-                    raise ConfigError(
-                        f"the kubeconfig {path}: {member} of {item['name']} should be a mapping"
-                    )
-                self._entries.setdefault((section, item["name"]), _Entry(body, path))
-
-    def access(self, context: str | None) -> Access:
-        name = context or self._current
-        if not name:
-            raise ConfigError(f"{self._names} has no current-context; choose one with --context")
-        chosen = self._entry("contexts", name)
-        cluster = self._entry("clusters", chosen.text("cluster"))
-        user_name = chosen.text("user")
-        user = self._entry("users", user_name) if user_name else _Entry({}, chosen.file)
-        return _access(cluster, user, user_name)
-
-    def _entry(self, section: str, name: str) -> _Entry:
-        try:
-            return self._entries[section, name]
-        except KeyError:
-            known = ", ".join(sorted(other for part, other in self._entries if part == section)) or "none"
-            raise ConfigError(
-                f"{self._names} has no entry {name!r} under {section}; it has: {known}"
-            ) from None
-
-
-def _access(cluster: _Entry, user: _Entry, user_name: str) -> Access:
+def _from_kubeconfig(files: Kubeconfig, context: str | None) -> Access:
+    cluster, user, user_name = files.chosen(context)
     server = cluster.text("server").rstrip("/")
     if not server.startswith(("https://", "http://")):
         raise ConfigError(f"{cluster.file}: the server should be an https:// address, found {server!r}")
-    if cluster.text("proxy-url"):
-        raise ConfigError(f"{cluster.file}: proxy-url is not supported; remove it or use a direct address")
     for name in _UNSUPPORTED_USER:
         if user.body.get(name):
             raise ConfigError(
                 f"{user.file}: user {user_name} logs in by {name!r}, which is not supported. "
-                "Give the user a token, a tokenFile, or a client certificate."
+                "Give the user a token, a tokenFile, a client certificate, or an exec plugin."
             )
-    tokens = _tokens(user)
-    secure = server.startswith("https://")
-    if not secure and not (isinstance(tokens, FixedToken) and tokens.token() is None):
+    if not server.startswith("https://") and any(user.text(name) for name in ("token", "tokenFile")):
         raise ConfigError(f"{cluster.file}: {server} has no TLS, and a token is never sent in the clear")
-    return Access(
-        server=server,
-        tls=_context(cluster, user) if secure else None,
-        server_name=cluster.text("tls-server-name"),
-        tokens=tokens,
+    try:
+        return Access(
+            server=server,
+            trust=_trust(cluster),
+            identity=_identity(cluster, user),
+            server_name=cluster.text("tls-server-name"),
+            proxy=_proxy(cluster),
+        )
+    except CredentialError as error:
+        raise CredentialError(f"{user.file}: {error}") from error
+
+
+def _trust(cluster: Entry) -> Trust:
+    trust = Trust(
+        cluster.content("certificate-authority"), verify=not cluster.flag("insecure-skip-tls-verify")
+    )
+    # Made once here, so that what is wrong with it is said before anything starts.
+    client_context(trust, None)
+    return trust
+
+
+def _proxy(cluster: Entry) -> str:
+    proxy = cluster.text("proxy-url")
+    if proxy and not proxy.startswith("http://"):
+        raise ConfigError(f"{cluster.file}: proxy-url should be an http:// address; others are not supported")
+    return proxy
+
+
+def _identity(cluster: Entry, user: Entry) -> IdentitySource:
+    certificate, key = user.content("client-certificate"), user.content("client-key")
+    if (certificate is None) != (key is None):
+        raise ConfigError(f"{user.file}: a user needs both client-certificate and client-key, or neither")
+    file, token = user.file_of("tokenFile"), user.text("token")
+    plugin = user.part("exec")
+    if plugin is not None and not (file or token):
+        if certificate is not None:
+            raise ConfigError(f"{user.file}: a user has either an exec plugin or a client certificate")
+        return ExecPlugin(_exec_settings(cluster, plugin))
+    known = KnownIdentity(
+        token=FileContent(file, "token file") if file else Secret(token) if token else None,
+        certificate=certificate,
+        key=key,
+    )
+    if certificate is not None:
+        client_context(Trust(), known.now().certificate)
+    return known
+
+
+def _exec_settings(cluster: Entry, plugin: Entry) -> ExecSettings:
+    api_version, command = plugin.text("apiVersion"), plugin.text("command")
+    if api_version not in API_VERSIONS:
+        raise ConfigError(
+            f"{plugin.file}: apiVersion of exec should be {' or '.join(API_VERSIONS)}, found {api_version!r}"
+        )
+    if not command:
+        raise ConfigError(f"{plugin.file}: exec has no command")
+    if not cluster.text("server").startswith("https://"):
+        raise ConfigError(
+            f"{plugin.file}: an exec plugin needs a server with TLS; nothing is sent in the clear"
+        )
+    mode = plugin.text("interactiveMode") or "IfAvailable"
+    if mode not in get_args(InteractiveMode):
+        raise ConfigError(
+            f"{plugin.file}: interactiveMode should be one of {', '.join(get_args(InteractiveMode))}, found {mode!r}"
+        )
+    return ExecSettings(
+        api_version=api_version,
+        # A path counts from the file it stands in; a bare name is looked up on PATH.
+        command=str(plugin.file.parent / command) if "/" in command else command,
+        args=plugin.texts("args"),
+        env={part.text("name"): part.text("value") for part in plugin.parts("env")},
+        install_hint=plugin.text("installHint"),
+        interactive_mode=cast("InteractiveMode", mode),
+        cluster=_told_of(cluster) if plugin.flag("provideClusterInfo") else None,
     )
 
 
-def _tokens(user: _Entry) -> TokenSource:
-    file = user.file_of("tokenFile")
-    if file is not None:
-        return TokenFile(file)
-    token = user.text("token")
-    return FixedToken(Secret(token) if token else None)
-
-
-def _context(cluster: _Entry, user: _Entry) -> ssl.SSLContext:
-    data = cluster.data("certificate-authority")
-    file = cluster.file_of("certificate-authority")
-    try:
-        context = ssl.create_default_context(
-            cafile=str(file) if file and data is None else None,
-            cadata=data.decode("ascii") if data is not None else None,
-        )
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{cluster.file}: the certificate authority cannot be used: {error}") from error
-    if cluster.flag("insecure-skip-tls-verify"):
-        # The user's explicit wish in their own file; kubectl does the same.
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    _load_identity(context, user)
-    return context
-
-
-def _load_identity(context: ssl.SSLContext, user: _Entry) -> None:
-    """Put the client certificate into the context, if the user has one."""
-    with tempfile.TemporaryDirectory() as folder:
-        # The ssl module reads certificates from files only; this folder is ours alone and gone in a moment.
-        cert = _as_file(user, "client-certificate", Path(folder))
-        key = _as_file(user, "client-key", Path(folder))
-        if cert is None and key is None:
-            return
-        if cert is None or key is None:
-            raise ConfigError(f"{user.file}: a user needs both client-certificate and client-key, or neither")
-        try:
-            context.load_cert_chain(cert, key)
-        except (OSError, ssl.SSLError) as error:
-            raise ConfigError(f"{user.file}: the client certificate cannot be used: {error}") from error
-
-
-def _as_file(user: _Entry, name: str, folder: Path) -> Path | None:
-    data = user.data(name)
-    if data is None:
-        return user.file_of(name)
-    path = folder / name
-    write_private(path, data)
-    return path
+def _told_of(cluster: Entry) -> dict[str, object]:
+    """What a plugin that asks for it is told of the cluster."""
+    told: dict[str, Any] = {
+        name: cluster.body[name]
+        for name in ("server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url")
+        if cluster.body.get(name)
+    }
+    authority = cluster.content("certificate-authority")
+    if authority is not None:
+        told["certificate-authority-data"] = authority.read()
+    for extension in cluster.parts("extensions"):
+        if extension.text("name") == _EXEC_EXTENSION:
+            told["config"] = extension.body.get("extension")
+    return told

@@ -2,6 +2,8 @@
 
     KubeError
     ├── ConfigError            the kubeconfig does not say how to reach a cluster; a person must mend it
+    │   └── CredentialError    what it names to prove who we are, or whom to believe, cannot be had right now
+    ├── NotLeading             we refused it ourselves: without the Lease nothing is changed
     ├── Unreadable             an object does not have the shape of its kind; a person must mend it, or it is a bug of ours
     └── ApiError               the API refused, or could not be asked
         ├── Unauthorized       401: it does not know us
@@ -33,19 +35,33 @@ class ConfigError(KubeError):
     """The kubeconfig cannot be used as it is."""
 
 
+class CredentialError(ConfigError):
+    """A token, a certificate or the program that should give one is missing or of no use."""
+
+
+class NotLeading(KubeError):
+    """To change something is for whoever holds the Lease, and that is not us, or not any more."""
+
+
 class Unreadable(KubeError):
     """An answer of the API that does not have the shape it should have."""
 
 
 class ApiError(KubeError):
-    """The API refused, or could not be asked. `code` is 0 where there was no answer."""
+    """The API refused, or could not be asked.
 
-    def __init__(self, code: int, reason: str, message: str, *, doing: str = "") -> None:
+    `code` is 0 where there was no answer; `retry_after` is how many seconds the server asks us to wait, None where it did not.
+    """
+
+    def __init__(
+        self, code: int, reason: str, message: str, *, doing: str = "", retry_after: float | None = None
+    ) -> None:
         super().__init__(code, reason, message)
         self.code = code
         self.reason = reason
         self.message = message
         self.doing = doing
+        self.retry_after = retry_after
 
     def __str__(self) -> str:
         status = f" (HTTP {self.code} {self.reason})" if self.code else ""
@@ -81,20 +97,23 @@ class Invalid(ApiError):
 
 
 class TooManyRequests(ApiError):
-    """`retry_after` is how many seconds the server asks us to wait; None where it did not say."""
-
-    def __init__(
-        self, code: int, reason: str, message: str, *, doing: str = "", retry_after: float | None = None
-    ) -> None:
-        super().__init__(code, reason, message, doing=doing)
-        self.retry_after = retry_after
+    pass
 
 
 class Unavailable(ApiError):
     """`sent` says whether the request may have reached the server, and so may have been carried out."""
 
-    def __init__(self, code: int, reason: str, message: str, *, doing: str = "", sent: bool = True) -> None:
-        super().__init__(code, reason, message, doing=doing)
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        *,
+        doing: str = "",
+        retry_after: float | None = None,
+        sent: bool = True,
+    ) -> None:
+        super().__init__(code, reason, message, doing=doing, retry_after=retry_after)
         self.sent = sent
 
 
@@ -117,6 +136,7 @@ _BY_CODE: Final[dict[int, type[ApiError]]] = {
     409: Conflict,
     410: Gone,
     422: Invalid,
+    429: TooManyRequests,
 }
 _EXCERPT: Final = 300
 
@@ -135,10 +155,7 @@ def read_status(code: int, body: bytes) -> Status:
 def error_from(status: Status, *, code: int, doing: str, retry_after: float | None = None) -> ApiError:
     """The exception for a refusal; `code` is what the HTTP status, or the error event of a watch, said."""
     reason, message = status.reason or "Unknown", status.message
-    if code == 429:
-        return TooManyRequests(code, reason, message, doing=doing, retry_after=retry_after)
+    kind = AlreadyExists if reason == "AlreadyExists" else _BY_CODE.get(code, ApiError)
     if code >= 500:
-        return Unavailable(code, reason, message, doing=doing)
-    if reason == "AlreadyExists":
-        return AlreadyExists(code, reason, message, doing=doing)
-    return _BY_CODE.get(code, ApiError)(code, reason, message, doing=doing)
+        kind = Unavailable
+    return kind(code, reason, message, doing=doing, retry_after=retry_after)

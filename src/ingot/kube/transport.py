@@ -1,9 +1,9 @@
-"""HTTP to one API server: connections, credentials, retries, and errors with words.
+"""HTTP to one API server: who we are in every request, retries, and errors with words.
 
-Owns the session and the rules of repetition. Repeated is only what is safe: reads; anything the server put off with
-`Retry-After`; anything that never left this machine because no connection came about; and once, after a 401, where the token
-file holds a new token. Redirects are not followed, so that a token goes to the server it is meant for and to no other.
-What the bytes mean is the business of `client` and `watching`.
+Owns the rules of repetition. Repeated is only what is safe: reads; anything that the server put off as one too many (429 with
+`Retry-After`); anything that never left this machine because no connection came about; and once, what the server refused
+because it did not know us (401), or we it, where there is a new identity or authority since. Redirects are not followed, so that
+a token goes to the server it is meant for and to no other. What the bytes mean is the business of `client` and `watching`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -20,7 +19,8 @@ from typing import Any, Final
 import aiohttp
 import yarl
 
-from ingot.kube.config import Access
+from ingot.kube.access import Access
+from ingot.kube.connections import Connections
 from ingot.kube.errors import (
     ApiError,
     TooManyRequests,
@@ -30,6 +30,7 @@ from ingot.kube.errors import (
     error_from,
     read_status,
 )
+from ingot.kube.identity import Identity
 from ingot.kube.metrics import API_REQUESTS
 
 log = logging.getLogger(__name__)
@@ -56,28 +57,26 @@ class Call:
 
 
 class Transport:
-    """A connection pool to one API server. Opened by the first call; `close` ends it."""
+    """The way to one API server. Opened by the first call; `close` ends it."""
 
     def __init__(self, access: Access, *, user_agent: str) -> None:
         self._access = access
-        self._user_agent = user_agent
-        self._session: aiohttp.ClientSession | None = None
+        self._connections = Connections(access, user_agent=user_agent)
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        await self._connections.close()
 
     async def request(self, call: Call) -> bytes:
         """The body of the answer; an `ApiError` for every answer that is not a success, and for none."""
         attempt = 0
         while True:
             attempt += 1
+            identity = await self._access.identity.identity()
             try:
-                return await self._once(call)
+                return await self._once(call, identity)
             except ApiError as error:
                 delay = retry_delay(error, method=call.method, attempt=attempt)
-                if delay is None and not self._may_ask_again(error, attempt):
+                if delay is None and not (attempt == 1 and await self._is_renewed(error, identity)):
                     raise
                 log.debug("%s; attempt %d, again in %.2f s", error, attempt, delay or 0)
             await asyncio.sleep(delay or 0)
@@ -85,22 +84,31 @@ class Transport:
     @asynccontextmanager
     async def stream(self, call: Call) -> AsyncIterator[aiohttp.StreamReader]:
         """The answer as it comes in. No retries: whoever reads a stream knows where to go on."""
-        try:
-            async with asyncio.timeout(_HEADERS_DEADLINE):
-                response = await self._open().request(**self._arguments(call), timeout=_STREAM_TIMEOUT)
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise self._unavailable(error, call) from error
-        try:
-            await self._check(response, call)
-            yield response.content
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise self._unavailable(error, call) from error
-        finally:
-            response.close()
+        identity = await self._access.identity.identity()
+        async with self._connections.session(identity.certificate) as session:
+            try:
+                async with asyncio.timeout(_HEADERS_DEADLINE):
+                    response = await session.request(
+                        **self._arguments(call, identity), timeout=_STREAM_TIMEOUT
+                    )
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                raise await self._looked_into(self._unavailable(error, call), identity) from error
+            try:
+                await self._check(response, call)
+                yield response.content
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                raise self._unavailable(error, call) from error
+            except Unauthorized as error:
+                raise await self._looked_into(error, identity) from None
+            finally:
+                response.close()
 
-    async def _once(self, call: Call) -> bytes:
+    async def _once(self, call: Call, identity: Identity) -> bytes:
         try:
-            async with self._open().request(**self._arguments(call), timeout=_TIMEOUT) as response:
+            async with (
+                self._connections.session(identity.certificate) as session,
+                session.request(**self._arguments(call, identity), timeout=_TIMEOUT) as response,
+            ):
                 await self._check(response, call)
                 return await response.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -120,23 +128,10 @@ class Transport:
             retry_after=_seconds(response.headers.get("Retry-After")),
         )
 
-    def _open(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            connector = aiohttp.TCPConnector(
-                limit=0, ssl=self._access.tls or True, socket_factory=_watchful_socket
-            )
-            self._session = aiohttp.ClientSession(
-                connector=connector,
-                headers={"User-Agent": self._user_agent, "Accept-Encoding": "identity"},
-                cookie_jar=aiohttp.DummyCookieJar(),
-            )
-        return self._session
-
-    def _arguments(self, call: Call) -> dict[str, Any]:
+    def _arguments(self, call: Call, identity: Identity) -> dict[str, Any]:
         headers = {"Accept": call.accept}
-        token = self._access.tokens.token()
-        if token:
-            headers["Authorization"] = f"Bearer {token.reveal()}"
+        if identity.token:
+            headers["Authorization"] = f"Bearer {identity.token.reveal()}"
         if call.body is not None:
             headers["Content-Type"] = call.content_type
         return {
@@ -147,14 +142,30 @@ class Transport:
             "data": call.body,
             "allow_redirects": False,
             "server_hostname": self._access.server_name or None,
+            "proxy": self._access.proxy or None,
         }
 
-    def _may_ask_again(self, error: ApiError, attempt: int) -> bool:
-        return isinstance(error, Unauthorized) and attempt == 1 and self._access.tokens.refused()
+    async def _is_renewed(self, error: ApiError, identity: Identity) -> bool:
+        """Whether the next try would be made as somebody else, or would believe somebody else."""
+        match error:
+            case Unauthorized():
+                return await self._access.identity.refused(identity)
+            case Untrusted():
+                return self._access.trust.look_again()
+            case _:
+                return False
+
+    async def _looked_into(self, error: ApiError, identity: Identity) -> ApiError:
+        """The error of a stream, which is not tried again here: but the next one shall be tried with what is new."""
+        await self._is_renewed(error, identity)
+        return error
 
     def _unavailable(self, error: Exception, call: Call) -> Unavailable:
         API_REQUESTS.labels(call.method, call.kind, "none").inc()
-        connected = not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
+        connected = not isinstance(
+            error,
+            aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.ClientHttpProxyError,
+        )
         kind = Untrusted if isinstance(error, aiohttp.ClientConnectorCertificateError) else Unavailable
         return kind(0, "Unavailable", self._sentence(error), doing=call.doing, sent=connected)
 
@@ -166,6 +177,10 @@ class Transport:
                     f"the certificate of {server} is not to be trusted: {error.certificate_error}. "
                     "Check that the kubeconfig names this server and its certificate authority."
                 )
+            case aiohttp.ClientHttpProxyError():
+                return f"the proxy does not connect us to {server}: {error.status} {error.message}"
+            case aiohttp.ClientProxyConnectionError():
+                return f"no connection to the proxy on the way to {server}: {error.os_error.strerror or error.os_error}"
             case aiohttp.ClientConnectorError():
                 return f"no connection to {server}: {error.os_error.strerror or error.os_error}. Is the API running?"
             case TimeoutError():
@@ -182,27 +197,19 @@ def retry_delay(error: ApiError, *, method: str, attempt: int) -> float | None:
         case Untrusted():
             return None
         case TooManyRequests(retry_after=float(seconds)):
-            return min(seconds, LONGEST_RETRY_AFTER) * random.uniform(1.0, 1.2)  # noqa: S311 - jitter
+            return _asked_for(seconds)
+        case Unavailable(retry_after=float(seconds)) if method == "GET":
+            return _asked_for(seconds)
         case Unavailable() if method == "GET" or not error.sent:
             return 0.1 * 2.0 ** (attempt - 1) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
         case _:
             return None
 
 
+def _asked_for(seconds: float) -> float:
+    return min(seconds, LONGEST_RETRY_AFTER) * random.uniform(1.0, 1.2)  # noqa: S311 - jitter
+
+
 def _seconds(header: str | None) -> float | None:
     """Retry-After in seconds. Its date form is for web pages; Kubernetes sends numbers."""
     return float(header) if header and header.isdecimal() else None
-
-
-def _watchful_socket(address: Any) -> socket.socket:
-    """A socket that notices within half a minute that the other machine is gone.
-
-    A watch is mostly silent, and the system's own keepalive would wait two hours before it looks.
-    """
-    family, kind, protocol, _, _ = address
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
-        if hasattr(socket, option):
-            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
-    return made

@@ -16,19 +16,21 @@ from ingot.kube import (
     ApiError,
     Client,
     Conflict,
-    FixedToken,
     Forbidden,
     Gone,
     Invalid,
+    KnownIdentity,
     NotFound,
     TooManyRequests,
+    Trust,
     Unauthorized,
     Unavailable,
     Unreadable,
     Untrusted,
     metadata_of,
 )
-from ingot.trust import Authority, Secret, client_context
+from ingot.kube.content import FileContent
+from ingot.trust import Authority, Secret
 
 KEY = Key("default", "one")
 
@@ -281,7 +283,9 @@ async def test_no_server_at_all_is_a_sentence(api: ScriptedApi, client: Client):
 async def test_a_server_with_a_foreign_certificate_is_not_talked_to(api: ScriptedApi, tmp_path):
     other = Authority(tmp_path / "other-ca")
     access = Access(
-        server=api.url, tls=client_context(other.ca_file), tokens=FixedToken(Secret("never-sent"))
+        server=api.url,
+        trust=Trust(FileContent(other.ca_file, "certificate authority")),
+        identity=KnownIdentity(token=Secret("never-sent")),
     )
     async with Client(access) as stranger:
         with pytest.raises(Untrusted, match="is not to be trusted") as caught:

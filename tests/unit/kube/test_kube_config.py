@@ -15,7 +15,7 @@ from kube_scripted_api import WIDGET, ScriptedApi
 from ingot.api.meta import Key
 from ingot.kube import Client, ConfigError, Unauthorized, Untrusted
 from ingot.kube import config as kubeconfig
-from ingot.trust import Authority, Certificate
+from ingot.trust import Authority, Certificate, Secret
 
 KEY = Key("default", "one")
 
@@ -147,7 +147,7 @@ async def test_a_client_certificate_is_shown_to_the_server(tmp_path: Path, as_da
     assert names == ["operator"]
 
 
-def test_the_first_file_of_kubeconfig_wins_and_missing_ones_do_not_matter(tmp_path: Path):
+async def test_the_first_file_of_kubeconfig_wins_and_missing_ones_do_not_matter(tmp_path: Path):
     first = write(tmp_path / "a", cluster={"server": "https://first.test"}, user={"token": "1"})
     write(tmp_path / "b", cluster={"server": "https://second.test"}, user={"token": "2"})
     other = write(tmp_path / "c", cluster={"server": "https://third.test"}, user={"token": "3"}, name="other")
@@ -155,9 +155,7 @@ def test_the_first_file_of_kubeconfig_wins_and_missing_ones_do_not_matter(tmp_pa
     assert kubeconfig.load(environment=environment).server == "https://first.test"
     chosen = kubeconfig.load(environment=environment, context="other")
     assert chosen.server == "https://third.test"
-    token = chosen.tokens.token()
-    assert token is not None
-    assert token.reveal() == "3"
+    assert (await chosen.identity.identity()).token == Secret("3")
 
 
 def test_without_kubeconfig_the_one_in_the_home_folder_is_used(tmp_path: Path):
@@ -175,11 +173,12 @@ SERVER = {"server": "https://127.0.0.1:1"}
         ({"server": "ftp://x"}, {}, "should be an https:// address"),
         ({"server": "http://x"}, {"token": "t"}, "never sent in the clear"),
         ({"server": "http://x"}, {"tokenFile": "t"}, "never sent in the clear"),
-        ({**SERVER, "proxy-url": "http://p"}, {}, "proxy-url is not supported"),
-        (SERVER, {"exec": {"command": "aws"}}, "user it logs in by 'exec'"),
+        ({**SERVER, "proxy-url": "socks5://p"}, {}, "proxy-url should be an http:// address"),
+        (SERVER, {"auth-provider": {"name": "gcp"}}, "user it logs in by 'auth-provider'"),
+        (SERVER, {"exec": {"command": "aws"}}, "apiVersion of exec should be"),
         (SERVER, {"client-key-data": "eA=="}, "both client-certificate and client-key"),
         (SERVER, {"client-certificate-data": "eA==", "client-key-data": "eA=="}, "client certificate cannot"),
-        ({**SERVER, "certificate-authority": "missing.pem"}, {}, "certificate authority cannot be used"),
+        ({**SERVER, "certificate-authority": "missing.pem"}, {}, "missing.pem cannot be read: No such file"),
         ({**SERVER, "certificate-authority-data": "eHl6"}, {}, "certificate authority cannot be used"),
         ({**SERVER, "certificate-authority-data": "x"}, {}, "certificate-authority-data is not base64"),
         ({"server": 7}, {}, "server should be text"),

@@ -1,0 +1,3 @@
+module ingot/bench/load
+
+go 1.25

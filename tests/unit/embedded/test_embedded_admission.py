@@ -25,6 +25,64 @@ async def test_a_rule_of_ours_refuses_with_field_and_sentence(tmp_path: Path) ->
         assert (await api.call("GET", f"{HOSTS}/h1"))[0] == 404
 
 
+ATTACHMENTS = "/apis/metal3.io/v1alpha1/namespaces/default/hostnetworkattachments"
+
+
+async def test_an_attachment_in_use_neither_changes_nor_goes_until_its_host_lets_go(tmp_path: Path) -> None:
+    async with served(tmp_path) as api:
+        attachment = {"metadata": {"name": "x1"}, "spec": {"mode": "access", "nativeVLAN": 7}}
+        assert (await api.call("POST", ATTACHMENTS, attachment))[0] == 201
+        interface = {"name": "eth0", "hostNetworkAttachment": {"name": "x1"}}
+        host = {"metadata": {"name": "h1"}, "spec": {"online": False, "networkInterfaces": [interface]}}
+        assert (await api.call("POST", HOSTS, host))[0] == 201
+
+        code, answer = await api.call("PATCH", f"{ATTACHMENTS}/x1", {"spec": {"nativeVLAN": 8}})
+        assert (code, answer["details"]["causes"][0]["field"]) == (422, "spec")
+        code, answer = await api.call("DELETE", f"{ATTACHMENTS}/x1")
+        assert (code, answer["reason"]) == (422, "Invalid")
+        assert "used by default/h1[eth0], and cannot be deleted" in answer["message"]
+        assert (await api.call("GET", f"{ATTACHMENTS}/x1"))[1]["spec"]["nativeVLAN"] == 7
+
+        assert (await api.call("PATCH", f"{HOSTS}/h1", {"spec": {"networkInterfaces": None}}))[0] == 200
+        assert (await api.call("PATCH", f"{ATTACHMENTS}/x1", {"spec": {"nativeVLAN": 8}}))[0] == 200
+        assert (await api.call("DELETE", f"{ATTACHMENTS}/x1"))[0] == 200
+
+
+async def test_a_namespace_goes_although_things_in_it_use_each_other(tmp_path: Path) -> None:
+    async with served(tmp_path) as api:
+        assert (await api.call("POST", "/api/v1/namespaces", {"metadata": {"name": "lab"}}))[0] == 201
+        interface = {"name": "eth0", "hostNetworkAttachment": {"name": "x1"}}
+        spec = {"online": False, "networkInterfaces": [interface]}
+        host = {"metadata": {"name": "h1", "finalizers": ["example.com/x"]}, "spec": spec}
+        attachment = {"metadata": {"name": "x1"}, "spec": {"mode": "access", "nativeVLAN": 7}}
+        hosts, attachments = (path.replace("default", "lab") for path in (HOSTS, ATTACHMENTS))
+        assert (await api.call("POST", attachments, attachment))[0] == 201
+        assert (await api.call("POST", hosts, host))[0] == 201
+        assert (await api.call("DELETE", "/api/v1/namespaces/lab"))[0] == 200
+        assert (await api.call("GET", f"{attachments}/x1"))[0] == 200
+        assert (await api.call("PATCH", f"{hosts}/h1", {"metadata": {"finalizers": None}}))[0] == 200
+        await api.gone("/api/v1/namespaces/lab")
+
+
+async def test_a_firmware_setting_is_compared_with_the_schema_of_the_host(tmp_path: Path) -> None:
+    base = "/apis/metal3.io/v1alpha1/namespaces/default"
+    async with served(tmp_path) as api:
+        schema = {
+            "metadata": {"name": "schema-1"},
+            "spec": {"schema": {"Cores": {"attribute_type": "Integer", "upper_bound": 8}}},
+        }
+        settings = {"metadata": {"name": "h1"}, "spec": {"settings": {"Cores": 99}}}
+        assert (await api.call("POST", f"{base}/firmwareschemas", schema))[0] == 201
+        # Nobody knows yet which firmware the host has.
+        assert (await api.call("POST", f"{base}/hostfirmwaresettings", settings))[0] == 201
+        found = {"schema": {"name": "schema-1", "namespace": "default"}, "settings": {"Cores": "4"}}
+        path = f"{base}/hostfirmwaresettings/h1"
+        assert (await api.call("PATCH", f"{path}/status", {"status": found}))[0] == 200
+        code, answer = await api.call("PATCH", path, {"spec": {"settings": {"Cores": 9}}})
+        assert (code, answer["details"]["causes"][0]["field"]) == (422, "spec.settings[Cores]")
+        assert (await api.call("PATCH", path, {"spec": {"settings": {"Cores": 8}}}))[0] == 200
+
+
 async def test_the_kinds_are_shown_as_definitions_and_cannot_be_changed(tmp_path: Path) -> None:
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     async with served(tmp_path) as api:

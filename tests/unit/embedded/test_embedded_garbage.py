@@ -17,6 +17,7 @@ from ingot.embedded.server.kinds.builtins import BUILT_IN, NAMESPACES
 from ingot.embedded.server.kinds.definitions import from_crd
 from ingot.embedded.server.kinds.registry import Registry
 from ingot.embedded.server.storage.store import Store, is_terminating
+from ingot.embedded.server.writes.admission import Admission
 from ingot.embedded.server.writes.garbage import Garbage
 from ingot.embedded.server.writes.writing import Deletion, Manner, Writing
 
@@ -29,7 +30,7 @@ class Room:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.writing = Writing(store, lambda group, kind, new, old: [])
+        self.writing = Writing(store, Admission(store, REGISTRY))
 
     async def widget(self, name: str, *, owner: str = "", **metadata: Any) -> str:
         """Create a widget, perhaps one that belongs to the owner with this uid; answers with its uid."""

@@ -22,18 +22,18 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from ingot.api import admission
 from ingot.api.crd import all_crds
 from ingot.api.meta import Key
 from ingot.embedded.server import kubeconfig
-from ingot.embedded.server.documents import Document, dig, encode, timestamp
-from ingot.embedded.server.errors import Cause, Refused, StateError, cause
+from ingot.embedded.server.documents import Document, dig, timestamp
+from ingot.embedded.server.errors import Refused, StateError
 from ingot.embedded.server.face.app import Api
 from ingot.embedded.server.face.auth import ADMIN, READ_ONLY, Gate
 from ingot.embedded.server.kinds.builtins import BUILT_IN, DEFINITIONS, FIRST_NAMESPACES, NAMESPACES
 from ingot.embedded.server.kinds.definitions import from_crd
 from ingot.embedded.server.kinds.registry import Registry
 from ingot.embedded.server.storage.store import Store
+from ingot.embedded.server.writes.admission import Admission
 from ingot.embedded.server.writes.garbage import Garbage
 from ingot.embedded.server.writes.writing import Deletion, Manner, Writing
 from ingot.trust import Authority, Certificate
@@ -76,7 +76,7 @@ async def serve(
         registry = Registry((*BUILT_IN, *(from_crd(definition) for definition in definitions)))
         store = Store(folder / "api.db", registry)
         try:
-            writing = Writing(store, _admitted)
+            writing = Writing(store, Admission(store, registry))
             await _install(store, writing, definitions)
             api = Api(store=store, registry=registry, gate=gate, writing=writing)
             context = certificate.server_context()
@@ -215,16 +215,3 @@ def _established(definition: Mapping[str, Any], there: Any) -> Document:
             "storedVersions": [version["name"] for version in spec["versions"] if version.get("storage")],
         },
     }
-
-
-def _admitted(group: str, kind: str, new: Mapping[str, Any], old: Mapping[str, Any] | None) -> list[Cause]:
-    """Our admission rules, in the words of the API."""
-    return [
-        cause(
-            error.kind.value,
-            error.path,
-            error.message,
-            shown="" if error.value is None else encode(error.value).decode(),
-        )
-        for error in admission.check(group, kind, new, old)
-    ]

@@ -167,12 +167,19 @@ class Garbage:
         if not is_terminating(namespace.document()):
             return
         left = False
+        held: Refused | None = None
         for collection in self._store.collections():
             for key in list(collection.keys(namespace.key.name)) if collection.kind.namespaced else ():
                 left = True
                 item = collection.items.get(key)
                 if item is not None and not is_terminating(item.document()):
-                    await self._delete(collection.kind, item)
+                    try:
+                        await self._delete(collection.kind, item)
+                    except Refused as refusal:
+                        # What is still in use goes when its users are gone; they may come later in this round.
+                        held = refusal
+        if held is not None:
+            raise held
         if not left:
             await self._writing.finish_namespace(namespace.key.name)
 

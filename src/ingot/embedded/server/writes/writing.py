@@ -8,9 +8,9 @@ nothing is not written. A refused write has changed nothing.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from ingot.api.meta import Key
 from ingot.embedded.server.documents import Document, dig, timestamp
@@ -30,9 +30,8 @@ from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.names import generated
 from ingot.embedded.server.storage.store import Store, Stored, is_terminating, stored
 from ingot.embedded.server.writes import metadata as meta
+from ingot.embedded.server.writes.admission import Admission
 
-# Rules of a kind beyond its schema: group, kind, new, old → what is wrong.
-Admit = Callable[[str, str, Mapping[str, Any], Mapping[str, Any] | None], Sequence[Cause]]
 Edit = Callable[[Document], Document]
 
 ORPHAN: Final = "orphan"
@@ -60,9 +59,9 @@ class Deletion:
 
 
 class Writing:
-    def __init__(self, store: Store, admit: Admit) -> None:
+    def __init__(self, store: Store, admission: Admission) -> None:
         self._store = store
-        self._admit = admit
+        self._admission = admission
 
     async def create(self, kind: Kind, namespace: str, document: Document, manner: Manner) -> Stored:
         unknown: list[str] = []
@@ -116,6 +115,8 @@ class Writing:
         if kind is NAMESPACES and key.name in FIRST_NAMESPACES:
             raise forbidden(f'namespaces "{key.name}" is forbidden: this namespace may not be deleted')
         old = current.document()
+        if problems := self._admission.deleted(kind, old):
+            raise invalid(kind, key.name, problems)
         new = copy.deepcopy(old)
         metadata = new["metadata"]
         if (finalizer := _PROPAGATION.get(wish.propagation)) and finalizer not in metadata.get(
@@ -186,7 +187,7 @@ class Writing:
         problems = meta.problems(kind, new["metadata"], old["metadata"] if old else None)
         problems += [found for found in kind.shape.problems(new) if not _was_so_before(found, new, old)]
         if not problems:
-            problems = kind.check(new, old) + list(self._admit(kind.group, kind.kind, new, old))
+            problems = kind.check(new, old) + self._admission.written(kind, new, old)
         if problems:
             raise invalid(kind, name, problems)
 

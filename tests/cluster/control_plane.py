@@ -147,7 +147,7 @@ class ControlPlane:
             "--permit-port-sharing=true",
             f"--tls-cert-file={serving.cert_file}",
             f"--tls-private-key-file={serving.key_file}",
-            f"--service-account-key-file={signing.key_file}",
+            f"--service-account-key-file={signing.cert_file}",
             f"--service-account-signing-key-file={signing.key_file}",
             f"--service-account-issuer={self.url}",
             f"--token-auth-file={self.folder / 'tokens.csv'}",

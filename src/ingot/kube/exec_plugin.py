@@ -175,12 +175,18 @@ async def _all_of(process: asyncio.subprocess.Process) -> bytes | None:
 
 
 async def _end(process: asyncio.subprocess.Process, *, whole_session: bool) -> None:
+    assert process.stdout is not None
     with contextlib.suppress(ProcessLookupError):
         if whole_session:
             os.killpg(process.pid, signal.SIGKILL)
         else:
             process.kill()
     await process.wait()
+    # Read to the end of the pipe, which closes it; one that somebody in a session of their own still holds is left to them.
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(1):
+            while await process.stdout.read(65536):
+                pass
 
 
 def _is_over(given: _Given) -> bool:

@@ -111,6 +111,10 @@ class ScriptedApi:
     def url(self) -> str:
         return f"https://127.0.0.1:{self._port}"
 
+    @property
+    def authority(self) -> bytes:
+        return self._certificate.ca_file.read_bytes()
+
     async def start(self) -> None:
         app = web.Application(client_max_size=64 * 1024 * 1024)
         app.router.add_route("*", "/{path:.*}", self._handle)

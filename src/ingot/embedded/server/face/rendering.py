@@ -31,10 +31,12 @@ class View:
         self.kind = kind
 
     def one(self, item: Stored) -> bytes:
-        return item.body
+        return item.body_for(self.kind)
 
     def listed(self, items: Sequence[Stored], metadata: Document) -> bytes:
-        return _list(self.kind.list_kind, self.kind.api_version, metadata, [item.body for item in items])
+        return _list(
+            self.kind.list_kind, self.kind.api_version, metadata, [item.body_for(self.kind) for item in items]
+        )
 
     def bookmark(self, metadata: Document) -> bytes:
         return encode({"kind": self.kind.kind, "apiVersion": self.kind.api_version, "metadata": metadata})
@@ -104,7 +106,7 @@ class TableView(View):
         }
 
     def _row(self, item: Stored) -> Document:
-        document = item.document()
+        document = item.document(self.kind)
         row: Document = {"cells": [column.read(document) for column in self.kind.columns]}
         if self._include == "Object":
             row["object"] = msgspec.Raw(self._whole.one(item))

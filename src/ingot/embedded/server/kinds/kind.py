@@ -1,6 +1,8 @@
 """The kinds this server serves: where each lives, what it looks like, what may be done with it.
 
-A `Kind` is made from a CustomResourceDefinition by `definitions`, or written down in `builtins`. `registry` finds them.
+A `Kind` is one served version: it is made from a CustomResourceDefinition by `definitions`, or written down in
+`builtins`. Versions of a kind share their objects, which are kept in the form of one of them, their `home`; `read_from`
+and `kept` lead from that form to the others and back. `registry` finds kinds.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from ingot.embedded.server.documents import Document, dig
 from ingot.embedded.server.errors import Cause
 from ingot.embedded.server.kinds import columns, jsonpath
 from ingot.embedded.server.kinds.columns import Column
+from ingot.embedded.server.kinds.scale import Scale
 from ingot.embedded.server.kinds.schema import Shape
 from ingot.embedded.server.kinds.selectors import Selectable
 
@@ -27,8 +30,20 @@ def _nothing(new: Document, old: Document | None) -> None:
     """Most kinds need no preparing."""
 
 
+def _stays_as_it_is(document: Document) -> None:
+    """Most kinds need nothing done when they go."""
+
+
 def _no_causes(new: Document, old: Document | None) -> list[Cause]:
     return []
+
+
+def _no_warnings(new: Document, old: Document | None) -> list[str]:
+    return []
+
+
+def _as_it_is(document: Document) -> Document:
+    return document
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,6 +67,22 @@ class Kind:
     prepare: Callable[[Document, Document | None], None] = _nothing
     # What only this kind demands.
     check: Callable[[Document, Document | None], list[Cause]] = _no_causes
+    # What a client should hear about a write that is taken all the same; asked before `prepare`.
+    warn: Callable[[Document, Document | None], list[str]] = _no_warnings
+    # Called, to change the document in place, when deletion begins: what must be so before the object can go.
+    leave: Callable[[Document], None] = _stays_as_it_is
+    # The kind in whose form the objects are kept, where that is another one; and the way there and back.
+    stored_as: Kind | None = None
+    to_home: Callable[[Document], Document] = _as_it_is
+    from_home: Callable[[Document], Document] = _as_it_is
+    # How many of something an object stands for, where it can be asked for that by itself.
+    scale: Scale | None = None
+    # The field selectors of this version, where other versions have others; all of `fields` otherwise.
+    selectable_fields: frozenset[str] | None = None
+    # What a client of a version that will go should hear.
+    deprecation: str = ""
+    # The definition is going: objects can go too, but none can come.
+    terminating: bool = False
 
     @property
     def api_version(self) -> str:
@@ -70,10 +101,42 @@ class Kind:
     def shape(self) -> Shape:
         return Shape(self.schema)
 
+    @property
+    def home(self) -> Kind:
+        return self.stored_as or self
+
+    def kept(self, document: Document) -> Document:
+        """A document of this kind in the form of its home. Takes the document over."""
+        return self.to_home(document)
+
+    def read_from(self, document: Document, made_by: Kind) -> Document:
+        """A document that another kind of the same objects made, as this one shows it. Takes the document over.
+
+        Like Kubernetes: the defaults are those of the home, and what this version does not know is left out.
+        """
+        if made_by is not self.home:
+            document = self.home.shaped(made_by.kept(document))
+        if self.stored_as is not None:
+            document = self.from_home(document)
+            document["apiVersion"], document["kind"] = self.api_version, self.kind
+            if not self.built_in:
+                self.shape.conform(document, defaults=False)
+        return document
+
+    def shaped(self, document: Document) -> Document:
+        """A document of any version as one of this kind: pruned, with defaults."""
+        document["apiVersion"], document["kind"] = self.api_version, self.kind
+        self.shape.conform(document)
+        return document
+
     @cached_property
     def field_names(self) -> frozenset[str]:
         return frozenset(
-            {"metadata.name", *(("metadata.namespace",) if self.namespaced else ()), *self.fields}
+            {
+                "metadata.name",
+                *(("metadata.namespace",) if self.namespaced else ()),
+                *(self.fields if self.selectable_fields is None else self.selectable_fields),
+            }
         )
 
     def selectable(self, document: Document) -> Selectable:

@@ -38,9 +38,9 @@ class Shape:
             checked, validate_formats=True, formats={"date-time": _is_time, "byte": _is_base64}
         )
 
-    def conform(self, document: Document) -> list[str]:
+    def conform(self, document: Document, *, defaults: bool = True) -> list[str]:
         """Bring the document into shape, in place. Answers with the paths of the fields that were cut out."""
-        return _shaped(document, self._root)
+        return _shaped(document, self._root, defaults)
 
     def problems(self, document: Document) -> list[Cause]:
         return [_cause(error) for error in self._validator.iter_errors(document)]
@@ -66,20 +66,20 @@ class _Part:
         self.leaf: bool = not holds_objects and (self.items is None or self.items.leaf)
 
 
-def _shaped(value: Any, part: _Part) -> list[str]:
+def _shaped(value: Any, part: _Part, defaults: bool) -> list[str]:
     """Shape the value in place. The paths of what was cut out are relative to it."""
     if isinstance(value, dict):
-        return _shaped_object(value, part)
+        return _shaped_object(value, part, defaults)
     if isinstance(value, list) and part.items is not None and not part.items.leaf:
         return [
             _joined(f"[{index}]", deeper)
             for index, item in enumerate(value)
-            for deeper in _shaped(item, part.items)
+            for deeper in _shaped(item, part.items, defaults)
         ]
     return []
 
 
-def _shaped_object(value: Document, part: _Part) -> list[str]:
+def _shaped_object(value: Document, part: _Part, defaults: bool) -> list[str]:
     cut: list[str] = []
     dropped: list[str] = []
     for name, child in value.items():
@@ -93,13 +93,13 @@ def _shaped_object(value: Document, part: _Part) -> list[str]:
         elif child is None and not known.nullable and name in part.properties:
             dropped.append(name)
         elif not known.leaf:
-            cut += [_joined(name, deeper) for deeper in _shaped(child, known)]
+            cut += [_joined(name, deeper) for deeper in _shaped(child, known, defaults)]
     for name in dropped:
         del value[name]
-    for name, default in part.defaults.items():
+    for name, default in part.defaults.items() if defaults else ():
         if name not in value:
             value[name] = copy.deepcopy(default)
-            _shaped(value[name], part.properties[name])
+            _shaped(value[name], part.properties[name], defaults)
     return cut
 
 

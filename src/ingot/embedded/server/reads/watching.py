@@ -38,16 +38,17 @@ class WatchQuery:
 
 
 def events(store: Store, kind: Kind, query: WatchQuery, view: View) -> AsyncIterator[bytes]:
-    """JSON lines, in chunks that are ready to be sent, until the time is up or the server stops.
+    """JSON lines, in chunks that are ready to be sent, until the time is up, the kind changes or goes, or the server stops.
 
     A query that cannot be answered is refused here and now, before anything is sent.
     """
     _check(kind, query)
-    return _stream(store, store.collection(kind), query, view, _first_version(store, query))
+    collection = store.collection(kind)
+    return _stream(store, collection, collection.era, query, view, _first_version(store, query))
 
 
 async def _stream(
-    store: Store, collection: Collection, query: WatchQuery, view: View, cursor: int | None
+    store: Store, collection: Collection, era: int, query: WatchQuery, view: View, cursor: int | None
 ) -> AsyncIterator[bytes]:
     patience = query.timeout or random.uniform(1800, 3600)  # noqa: S311 (spreads reconnects; no secret)
     deadline = asyncio.get_running_loop().time() + patience
@@ -59,12 +60,18 @@ async def _stream(
             yield chunk
         if query.initial_events and query.bookmarks:
             yield _bookmark(view, cursor, annotations={_INITIAL_EVENTS_END: "true"})
-    async for chunk in _live(store, collection, query, view, cursor, deadline):
+    async for chunk in _live(store, collection, era, query, view, cursor, deadline):
         yield chunk
 
 
 async def _live(
-    store: Store, collection: Collection, query: WatchQuery, view: View, cursor: int, deadline: float
+    store: Store,
+    collection: Collection,
+    era: int,
+    query: WatchQuery,
+    view: View,
+    cursor: int,
+    deadline: float,
 ) -> AsyncIterator[bytes]:
     loop = asyncio.get_running_loop()
     next_bookmark = loop.time() + BOOKMARK_EVERY * random.uniform(0.5, 1)  # noqa: S311 (spreads load; no secret)
@@ -83,7 +90,7 @@ async def _live(
         if query.bookmarks and now >= min(next_bookmark, deadline):
             yield _bookmark(view, cursor)
             next_bookmark = now + BOOKMARK_EVERY
-        if now >= deadline or store.closing.is_set():
+        if now >= deadline or store.closing.is_set() or collection.era != era:
             return
         await _any_of(changed, store.closing, timeout=min(next_bookmark, deadline) - now)
 

@@ -7,6 +7,10 @@ The rules that everything else rests on:
   when it is on disk. Between reading `head` and calling `put` or `remove` there must be no `await`: that is what
   makes a decision atomic.
 - A collection remembers its changes for a while. Whoever asks for what is forgotten is told so, and lists again.
+- There is one collection for each home of a kind, and it holds objects in the form of that home as it is now, or as it
+  was when they were made: `Stored.kind` says which. A collection that is opened later knows nothing of what was before,
+  and one that is closed was empty; watchers of a collection that changes its kind or closes are told by its `era`.
+- What is on disk of a kind that nobody opened stays there, for the day when somebody does.
 """
 
 from __future__ import annotations
@@ -24,11 +28,11 @@ import msgspec
 
 from ingot.api.meta import Key
 from ingot.embedded.server.documents import Document, decode, dig, encode
-from ingot.embedded.server.errors import expired, internal
+from ingot.embedded.server.errors import expired, internal, method_not_allowed, unknown_path
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.registry import Registry
 from ingot.embedded.server.kinds.selectors import Selectable
-from ingot.embedded.server.storage.database import Database, Overtaken, Row
+from ingot.embedded.server.storage.database import Database, ObjectRow, Overtaken, Row
 
 log = logging.getLogger(__name__)
 
@@ -38,8 +42,12 @@ HISTORY_BYTES: Final = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stored:
-    """An object as it was written: its bytes, and the little that is needed without decoding them."""
+    """An object as it was written: its bytes, and the little that is needed without decoding them.
 
+    The bytes are in the form of `kind`; every other kind of the same objects can read them.
+    """
+
+    kind: Kind
     key: Key
     uid: str
     version: int
@@ -48,8 +56,14 @@ class Stored:
     selectable: Selectable
     owners: tuple[str, ...]
 
-    def document(self) -> Document:
-        return decode(self.body)
+    def document(self, kind: Kind | None = None) -> Document:
+        """A copy of the object, as this kind shows it; without one, as it is kept."""
+        document = decode(self.body)
+        return document if kind is None or kind is self.kind else kind.read_from(document, self.kind)
+
+    def body_for(self, kind: Kind) -> bytes:
+        """The bytes of the object as this kind shows it."""
+        return self.body if kind is self.kind else encode(self.document(kind))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,6 +88,7 @@ def stored(kind: Kind, document: Document, *, version: int, at: float, body: byt
     metadata = document["metadata"]
     owners = tuple(str(owner.get("uid", "")) for owner in metadata.get("ownerReferences", ()))
     return Stored(
+        kind=kind,
         key=Key(metadata.get("namespace", ""), metadata["name"]),
         uid=metadata.get("uid", ""),
         version=version,
@@ -85,18 +100,23 @@ def stored(kind: Kind, document: Document, *, version: int, at: float, body: byt
 
 
 class Collection:
-    """The objects of one kind, sorted by key, and the recent changes to them."""
+    """The objects of one kind, sorted by key, and the recent changes to them.
 
-    def __init__(self, kind: Kind) -> None:
+    Nothing is known of the time before `since`.
+    """
+
+    def __init__(self, kind: Kind, *, since: int = 0) -> None:
         self.kind = kind
+        # Counts up when the kind changes or goes: what was derived from it before no longer holds.
+        self.era = 0
         self.items: dict[Key, Stored] = {}
         self._keys: list[Key] = []
         self._changes: list[Change] = []
         self._bytes = 0
         # Changes up to here are forgotten.
-        self.floor = 0
+        self.floor = since
         # Objects as they were can be had for versions from here on.
-        self.snapshot_floor = 0
+        self.snapshot_floor = since
         self.changed = asyncio.Event()
 
     def apply(self, change: Change) -> None:
@@ -106,6 +126,18 @@ class Collection:
         else:
             self.place(change.now)
         self.remember(change)
+        self._announce()
+
+    def turn(self, kind: Kind) -> None:
+        """The kind is defined anew: from now on objects are kept in the form of this one."""
+        self.kind = kind
+        self.end_era()
+
+    def end_era(self) -> None:
+        self.era += 1
+        self._announce()
+
+    def _announce(self) -> None:
         self.changed.set()
         self.changed = asyncio.Event()
 
@@ -167,8 +199,12 @@ class Store:
 
     def __init__(self, path: Path, registry: Registry) -> None:
         self._loop = asyncio.get_running_loop()
-        self._kinds = {kind.resource: kind for kind in registry.kinds}
-        self._collections = {kind.resource: Collection(kind) for kind in registry.kinds}
+        self._collections = {kind.resource: Collection(kind) for kind in registry.homes()}
+        # What was found on disk of kinds that nobody opened yet.
+        self._unclaimed: dict[str, list[ObjectRow]] = {}
+        self._unclaimed_log: dict[str, list[Row]] = {}
+        self._log_floor = 0
+        self._starting = True
         self._waiting: dict[int, tuple[Change, asyncio.Future[Stored]]] = {}
         self._head: dict[tuple[str, Key], tuple[int, Stored | None]] = {}
         self._listeners: list[Callable[[Change], None]] = []
@@ -189,10 +225,64 @@ class Store:
         await asyncio.sleep(0)
 
     def collection(self, kind: Kind) -> Collection:
-        return self._collections[kind.resource]
+        """The collection of this kind's objects. Raises 404 when the kind went while somebody was asking for it."""
+        found = self._collections.get(kind.home.resource)
+        if found is None:
+            raise unknown_path()
+        return found
 
-    def collections(self) -> Iterable[Collection]:
-        return self._collections.values()
+    def collections(self) -> Sequence[Collection]:
+        return tuple(self._collections.values())
+
+    def open(self, kind: Kind, *, changed_at: int = 0) -> None:
+        """Keep objects of this kind, from now on in its form; those that are on disk from earlier are there at once.
+
+        The kind is as it is since `changed_at`: objects that were written before are brought into its form.
+        """
+        there = self._collections.get(kind.resource)
+        if there is not None:
+            there.turn(kind)
+            return
+        collection = self._collections[kind.resource] = Collection(kind, since=self.version)
+        for row in self._unclaimed.pop(kind.resource, ()):
+            collection.place(_restored(kind, row, in_shape=row.version >= changed_at))
+        if self._starting:
+            collection.floor = self._log_floor
+            for change in self._unclaimed_log.pop(kind.resource, ()):
+                self._restore_change(change)
+        for item in collection.items.values():
+            for listener in self._listeners:
+                listener(Change("ADDED", kind, item, None, None))
+
+    def started(self) -> None:
+        """All kinds that are known at the start are open: the past of others cannot be asked for any more."""
+        self._starting = False
+        self._unclaimed_log.clear()
+        for resource, rows in self._unclaimed.items():
+            log.warning(
+                "%d objects of %s are on disk, but nothing defines that kind; they are kept and not served",
+                len(rows),
+                resource,
+            )
+
+    def close_collection(self, kind: Kind) -> None:
+        """The kind is gone, and its objects are gone already. Who still watches them is told by the end of the era."""
+        if (collection := self._collections.pop(kind.home.resource, None)) is not None:
+            collection.end_era()
+
+    def is_empty(self, kind: Kind) -> bool:
+        """Whether there are no objects, and none under way."""
+        resource = kind.home.resource
+        return not self.collection(kind).items and not any(place[0] == resource for place in self._head)
+
+    def reshape(self, kind: Kind, keys: Iterable[Key]) -> None:
+        """Bring these objects into the form their collection has now. Readers see no difference; it is faster for them."""
+        collection = self.collection(kind)
+        for key in keys:
+            item = collection.items.get(key)
+            if item is not None and item.kind is not collection.kind:
+                document = item.document(collection.kind)
+                collection.place(stored(collection.kind, document, version=item.version, at=item.at))
 
     def subscribe(self, listener: Callable[[Change], None]) -> None:
         """Call this, on the loop, for every change that is on disk. It must not block."""
@@ -200,11 +290,11 @@ class Store:
 
     def get(self, kind: Kind, key: Key) -> Stored | None:
         """What is on disk: what a reader may see."""
-        return self._collections[kind.resource].items.get(key)
+        return self.collection(kind).items.get(key)
 
     def head(self, kind: Kind, key: Key) -> Stored | None:
         """What will be, once all writes under way are on disk: what a write is decided on."""
-        pending = self._head.get((kind.resource, key))
+        pending = self._head.get((kind.home.resource, key))
         return pending[1] if pending else self.get(kind, key)
 
     async def settled(self, item: Stored) -> None:
@@ -213,20 +303,27 @@ class Store:
             await asyncio.shield(pending[1])
 
     def put(self, kind: Kind, document: Document) -> asyncio.Future[Stored]:
-        """Write the object as new or changed. The future is done when it is on disk."""
-        version = self._next_version(document)
-        now = stored(kind, document, version=version, at=time.time())
-        before = self.head(kind, now.key)
-        self._head[kind.resource, now.key] = (version, now)
-        return self._submit(_change("MODIFIED" if before else "ADDED", kind, now, before))
+        """Write the object as new or changed. The future is done when it is on disk. Takes the document over."""
+        now, before = self._decided(kind, document)
+        if before is None and now.kind.terminating:
+            # Checked here, where nothing can come in between: what is being emptied must not fill up again.
+            raise method_not_allowed("create not allowed while custom resource definition is terminating")
+        self._head[now.kind.resource, now.key] = (now.version, now)
+        return self._submit(_change("MODIFIED" if before else "ADDED", now.kind, now, before))
 
     def remove(self, kind: Kind, document: Document) -> asyncio.Future[Stored]:
-        """Remove the object; the document is its last state."""
-        version = self._next_version(document)
-        now = stored(kind, document, version=version, at=time.time())
-        before = self.head(kind, now.key)
-        self._head[kind.resource, now.key] = (version, None)
-        return self._submit(_change("DELETED", kind, now, before))
+        """Remove the object; the document is its last state, and is taken over."""
+        now, before = self._decided(kind, document)
+        self._head[now.kind.resource, now.key] = (now.version, None)
+        return self._submit(_change("DELETED", now.kind, now, before))
+
+    def _decided(self, kind: Kind, document: Document) -> tuple[Stored, Stored | None]:
+        """The object as it will be kept, with its version, and what is there before it."""
+        home = self.collection(kind).kind
+        if kind is not home:
+            document = home.shaped(kind.kept(document))
+        now = stored(home, document, version=self._next_version(document), at=time.time())
+        return now, self.head(home, now.key)
 
     def _next_version(self, document: Document) -> int:
         self._last += 1
@@ -281,33 +378,42 @@ class Store:
         for row in self._database.objects():
             self._last = max(self._last, row.version)
             if (collection := self._collections.get(row.resource)) is not None:
-                document = decode(row.body)
-                collection.place(
-                    stored(collection.kind, document, version=row.version, at=row.at, body=row.body)
-                )
+                collection.place(_restored(collection.kind, row, in_shape=True))
+            else:
+                self._unclaimed.setdefault(row.resource, []).append(row)
         first = None
         for entry in self._database.log():
             self._last = max(self._last, entry.version)
             if first is None:
                 first = entry.version
+                self._log_floor = first - 1
                 for collection in self._collections.values():
-                    collection.floor = first - 1
-            self._restore_change(entry)
+                    collection.floor = self._log_floor
+            if entry.resource in self._collections:
+                self._restore_change(entry)
+            else:
+                self._unclaimed_log.setdefault(entry.resource, []).append(entry)
         self.version = self._last
         for collection in self._collections.values():
             collection.snapshot_floor = self._last
 
     def _restore_change(self, row: Row) -> None:
-        collection = self._collections.get(row.resource)
-        if collection is None:
-            return
+        collection = self._collections[row.resource]
         current = collection.items.get(Key(row.namespace, row.name))
         if current is not None and current.version == row.version:
             now = current
         else:
-            now = stored(collection.kind, decode(row.body), version=row.version, at=row.at, body=row.body)
+            now = _restored(collection.kind, row, in_shape=True)
         was = Selectable(*_decode_pair(row.was)) if row.was is not None else None
         collection.remember(Change(row.type, collection.kind, now, was, None))
+
+
+def _restored(kind: Kind, row: ObjectRow | Row, *, in_shape: bool) -> Stored:
+    """A row of the file as an object of its kind; one that was written in another form is brought into this one."""
+    document = decode(row.body)
+    if in_shape and document.get("apiVersion") == kind.api_version:
+        return stored(kind, document, version=row.version, at=row.at, body=row.body)
+    return stored(kind, kind.shaped(document), version=row.version, at=row.at)
 
 
 def _change(type_: str, kind: Kind, now: Stored, before: Stored | None) -> Change:

@@ -32,7 +32,8 @@ EVENT_LIFE: Final = 3600.0
 _EXPIRE_EVERY: Final = 60.0
 _RETRY_AFTER: Final = 1.0
 
-Place = tuple[Kind, Key]
+# Kinds can be defined anew while their objects stay, so a place is named by resource.
+Place = tuple[str, Key]
 
 
 class Garbage:
@@ -49,7 +50,7 @@ class Garbage:
             for item in collection.items.values():
                 self._index(collection.kind, item)
                 if _concerns_us(collection.kind, item):
-                    self._look_at((collection.kind, item.key))
+                    self._look_at((collection.kind.resource, item.key))
         store.subscribe(self._noticed)
 
     async def run(self) -> None:
@@ -70,9 +71,7 @@ class Garbage:
                     await self._consider(place)
                 except Refused as refusal:
                     # Somebody else was faster, or the disk is full: what is stored then says what is left to do.
-                    log.info(
-                        "garbage collection of %s %s waits: %s", place[0].resource, place[1], refusal.message
-                    )
+                    log.info("garbage collection of %s %s waits: %s", place[0], place[1], refusal.message)
                     asyncio.get_running_loop().call_later(_RETRY_AFTER, self._look_at, place)
 
     async def _expire(self) -> None:
@@ -98,35 +97,37 @@ class Garbage:
         else:
             self._index(change.kind, change.now)
             if _concerns_us(change.kind, change.now):
-                self._look_at((change.kind, change.now.key))
+                self._look_at((change.kind.resource, change.now.key))
         for owner in change.now.owners:
             # An owner that waits for its dependents wants to know.
             if (waiting := self._places.get(owner)) is not None:
                 self._look_at(waiting)
         if change.now.key.namespace:
-            self._look_at((NAMESPACES, Key("", change.now.key.namespace)))
+            self._look_at((NAMESPACES.resource, Key("", change.now.key.namespace)))
 
     def _look_at(self, place: Place) -> None:
         self._todo[place] = None
         self._wake.set()
 
     def _index(self, kind: Kind, item: Stored) -> None:
-        self._places[item.uid] = (kind, item.key)
+        self._places[item.uid] = (kind.resource, item.key)
         for owner in item.owners:
-            self._dependents.setdefault(owner, set()).add((kind, item.key))
+            self._dependents.setdefault(owner, set()).add((kind.resource, item.key))
 
     def _unindex(self, kind: Kind, item: Stored) -> None:
         self._places.pop(item.uid, None)
         for owner in item.owners:
             places = self._dependents.get(owner, set())
-            places.discard((kind, item.key))
+            places.discard((kind.resource, item.key))
             if not places:
                 self._dependents.pop(owner, None)
 
     # What follows from it
 
     async def _consider(self, place: Place) -> None:
-        kind, key = place
+        resource, key = place
+        if (kind := self._registry.home(resource)) is None:
+            return
         # A namespace is looked at as readers see it: once they see it end, they also see all that was created in it before.
         item = self._store.get(kind, key) if kind is NAMESPACES else self._store.head(kind, key)
         if item is None:
@@ -161,7 +162,7 @@ class Garbage:
         if kind is None:
             return True
         found = self._places.get(reference["uid"])
-        return found is not None and found[0] is kind and found[1].namespace in ("", namespace)
+        return found is not None and found[0] == kind.resource and found[1].namespace in ("", namespace)
 
     async def _empty_namespace(self, namespace: Stored) -> None:
         if not is_terminating(namespace.document()):
@@ -204,7 +205,9 @@ class Garbage:
             await self._drop_finalizer(kind, owner, FOREGROUND)
 
     def _dependents_of(self, owner: Stored) -> Iterable[tuple[Kind, Stored]]:
-        for kind, key in list(self._dependents.get(owner.uid, ())):
+        for resource, key in list(self._dependents.get(owner.uid, ())):
+            if (kind := self._registry.home(resource)) is None:
+                continue
             item = self._store.head(kind, key)
             if item is not None and owner.uid in item.owners:
                 yield kind, item

@@ -93,9 +93,9 @@ class Writing:
         current = self._store.head(kind, key)
         if current is None:
             raise not_found(kind, key.name)
-        old = current.document()
+        old = current.document(kind)
         # The edit works on its own copy: patches share what they do not touch.
-        new = edit(current.document())
+        new = edit(current.document(kind))
         unknown: list[str] = []
         metadata = meta.read(kind, new, unknown)
         _check_type(kind, new)
@@ -114,10 +114,12 @@ class Writing:
         _check_deletion(kind, key.name, wish, current)
         if kind is NAMESPACES and key.name in FIRST_NAMESPACES:
             raise forbidden(f'namespaces "{key.name}" is forbidden: this namespace may not be deleted')
-        old = current.document()
+        old = current.document(kind)
         if problems := self._admission.deleted(kind, old):
             raise invalid(kind, key.name, problems)
         new = copy.deepcopy(old)
+        if not is_terminating(old):
+            kind.leave(new)
         metadata = new["metadata"]
         if (finalizer := _PROPAGATION.get(wish.propagation)) and finalizer not in metadata.get(
             "finalizers", ()
@@ -180,6 +182,7 @@ class Writing:
         self, kind: Kind, new: Document, old: Document | None, unknown: list[str], manner: Manner
     ) -> None:
         new["apiVersion"], new["kind"] = kind.api_version, kind.kind
+        manner.warnings += kind.warn(new, old)
         kind.prepare(new, old)
         unknown += kind.shape.conform(new)
         _report_unknown(unknown, manner)

@@ -1,0 +1,97 @@
+"""Scale: how many of something an object stands for, asked and set without knowing the kind.
+
+`kubectl scale` and autoscalers see every such object as an `autoscaling/v1` Scale: the wanted number, the observed
+one, and the selector of what is counted. Where these are in an object is the only thing a kind has to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from ingot.embedded.server.documents import Document, dig
+from ingot.embedded.server.errors import Cause, cause
+
+API_VERSION: Final = "autoscaling/v1"
+KIND: Final = "Scale"
+_MOST: Final = 2**31 - 1
+
+
+def _no_selector(document: Document) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Where a kind keeps the wanted and the observed number, and how the selector is read."""
+
+    wanted: tuple[str, ...] = ("spec", "replicas")
+    observed: tuple[str, ...] = ("status", "replicas")
+    selector: Callable[[Document], str] = _no_selector
+
+
+def label_selector_text(document: Document) -> str:
+    """`spec.selector` of a workload in the words of `labelSelector`: `app=web,tier in (a,b)`."""
+    selector = dig(document, "spec", "selector") or {}
+    parts = [f"{key}={value}" for key, value in sorted((selector.get("matchLabels") or {}).items())]
+    for wanted in selector.get("matchExpressions") or ():
+        key, values = wanted.get("key", ""), ",".join(sorted(wanted.get("values") or ()))
+        match wanted.get("operator"):
+            case "In":
+                parts.append(f"{key} in ({values})")
+            case "NotIn":
+                parts.append(f"{key} notin ({values})")
+            case "Exists":
+                parts.append(key)
+            case "DoesNotExist":
+                parts.append(f"!{key}")
+    return ",".join(parts)
+
+
+def scale_of(scale: Scale, document: Document) -> Document:
+    """The object, seen as a Scale."""
+    metadata = document["metadata"]
+    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    status: Document = {"replicas": _count(dig(document, *scale.observed))}
+    if selector := scale.selector(document):
+        status["selector"] = selector
+    wanted = _count(dig(document, *scale.wanted))
+    return {
+        "kind": KIND,
+        "apiVersion": API_VERSION,
+        "metadata": {name: metadata[name] for name in kept if name in metadata},
+        # A number that is nought is left out, as Kubernetes writes it.
+        "spec": {"replicas": wanted} if wanted else {},
+        "status": status,
+    }
+
+
+def scaled(scale: Scale, document: Document, wish: Document) -> Document:
+    """The object with the number that a Scale wishes for, changed in place."""
+    at = document
+    for part in scale.wanted[:-1]:
+        at = at.setdefault(part, {})
+    at[scale.wanted[-1]] = dig(wish, "spec", "replicas") or 0
+    if version := dig(wish, "metadata", "resourceVersion"):
+        document["metadata"]["resourceVersion"] = version
+    return document
+
+
+def problems(wish: Document) -> list[Cause]:
+    """What is wrong with a Scale that somebody sent; the types first."""
+    spec = wish.get("spec")
+    if spec is not None and not isinstance(spec, dict):
+        return [cause("Invalid", "spec", "must be an object")]
+    wanted = (spec or {}).get("replicas", 0)
+    if not isinstance(wanted, int) or isinstance(wanted, bool) or abs(wanted) > _MOST:
+        return [cause("Invalid", "spec.replicas", "must be a 32-bit integer")]
+    if wanted < 0:
+        return [
+            cause("Invalid", "spec.replicas", "should be a non-negative integer", shown=str(wanted)),
+        ]
+    return []
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0

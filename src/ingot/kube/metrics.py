@@ -39,6 +39,9 @@ EVENTS: Final = Counter(
     "Kubernetes Events by what became of them: created, repeated, dropped.",
     ["outcome"],
 )
+LEADING: Final = Gauge(
+    "leader_election_master_status", "Whether this process holds the Lease of that name.", ["name"]
+)
 LOOP_LAG: Final = Histogram(
     "ingot_event_loop_lag_seconds",
     "How much later than asked the event loop woke a sleeper: time that something held it up.",

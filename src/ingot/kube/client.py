@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar, cast
@@ -22,7 +23,7 @@ from ingot.kube import config
 from ingot.kube.access import Access
 from ingot.kube.errors import Gone, NotFound, Unreadable
 from ingot.kube.pages import Listing, Page, PageReader
-from ingot.kube.transport import Call, Transport
+from ingot.kube.transport import Call, Guard, Transport, anybody
 from ingot.kube.watching import Bookmark, EventReader, Lines, News, named, unreadable
 
 T = TypeVar("T", bound=Object)
@@ -32,6 +33,8 @@ _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._:-]{0,251}[A-Za-z0-9])?")
 _JSON: Final = "application/json"
 _PARTIAL: Final = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
 _MERGE_PATCH: Final = "application/merge-patch+json"
+_APPLY_PATCH: Final = "application/apply-patch+yaml"
+_EVERYTHING_FIRST: Final = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
 
 
 def metadata_of(kind: Resource[Any]) -> Resource[PartialObjectMetadata]:
@@ -42,15 +45,18 @@ def metadata_of(kind: Resource[Any]) -> Resource[PartialObjectMetadata]:
 class Client:
     """One API server and the right to talk to it. Use it with `async with`, or call `close`."""
 
-    def __init__(self, access: Access, *, field_manager: str = "ingot") -> None:
-        self._transport = Transport(access, user_agent=field_manager)
+    def __init__(self, access: Access, *, field_manager: str = "ingot", guard: Guard = anybody) -> None:
+        """`guard` is asked right before anything that is not a read is sent, and raises where that is not allowed."""
+        self._transport = Transport(access, user_agent=field_manager, guard=guard)
         self._write_params = {"fieldManager": field_manager}
         self.server: Final = access.server
 
     @classmethod
-    def from_kubeconfig(cls, path: Path | str | None = None, *, context: str | None = None) -> Self:
+    def from_kubeconfig(
+        cls, path: Path | str | None = None, *, context: str | None = None, guard: Guard = anybody
+    ) -> Self:
         """The cluster of the file given, else of KUBECONFIG, else the one we are a pod of, else of ~/.kube/config."""
-        return cls(config.load(path, context=context))
+        return cls(config.load(path, context=context), guard=guard)
 
     async def __aenter__(self) -> Self:
         return self
@@ -98,7 +104,7 @@ class Client:
         labels: str = "",
         fields: str = "",
         page_size: int = PAGE_SIZE,
-    ) -> AsyncIterator[Page[T]]:
+    ) -> AsyncGenerator[Page[T], None]:
         """The pages of a list as they come. `Gone` in the middle: start anew, with `page_size=0` to get one page."""
         doing = f"list {kind.kind}s" + (f" in {namespace}" if namespace else "")
         reader = PageReader(kind, doing=doing)
@@ -117,6 +123,12 @@ class Client:
             if not page.next:
                 return
             call = dataclasses.replace(call, params={**params, "continue": page.next})
+
+    async def latest_version(self, kind: Resource[Any], *, namespace: str = "") -> str:
+        """The version at which a list of this kind would stand now."""
+        pages = self.pages(metadata_of(kind), namespace=namespace, page_size=1)
+        async with aclosing(pages) as only_the_first:
+            return (await anext(only_the_first)).version
 
     async def create(self, kind: Resource[T], body: T | Mapping[str, object], *, namespace: str = "") -> T:
         """Make an object. Its namespace is the one given, else the one in the body."""
@@ -192,14 +204,15 @@ class Client:
         self,
         kind: Resource[T],
         *,
-        resource_version: str,
+        resource_version: str | None,
         seconds: int,
         namespace: str = "",
         labels: str = "",
         fields: str = "",
     ) -> AsyncGenerator[News[T], None]:
-        """What happened after this version, for about so many seconds. Close it with `contextlib.aclosing`.
+        """What happens after this version, for about so many seconds. Close it with `contextlib.aclosing`.
 
+        Without a version: first all that is there, then `Listed`, then what happens; a server that cannot do that refuses it.
         Ends when the server ends it; raises `Gone` when the version is too old, `Unavailable` when the stream breaks.
         """
         doing = f"watch {kind.kind}s" + (f" in {namespace}" if namespace else "")
@@ -210,17 +223,14 @@ class Client:
             doing=doing,
             kind=kind.kind,
             params=_selection(labels, fields)
-            | {
-                "watch": "true",
-                "allowWatchBookmarks": "true",
-                "resourceVersion": resource_version,
-                "timeoutSeconds": str(seconds),
-            },
+            | {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
+            | (_EVERYTHING_FIRST if resource_version is None else {"resourceVersion": resource_version}),
             accept=_accept(kind),
         )
         async with self._transport.stream(call) as content:
-            # The stream is open: from here on nothing after this version is kept from the reader.
-            yield Bookmark(resource_version)
+            if resource_version is not None:
+                # The stream is open: from here on nothing after this version is kept from the reader.
+                yield Bookmark(resource_version)
             async for chunk in content.iter_any():
                 for line in lines.feed(chunk):
                     news = reader.read(line)

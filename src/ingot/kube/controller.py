@@ -23,7 +23,17 @@ from typing import Final
 from ingot.api.meta import Key
 from ingot.kube.backoff import Backoff
 from ingot.kube.errors import ApiError, Conflict
-from ingot.kube.metrics import QUEUE_LENGTH, QUEUE_WAIT, RECONCILE_TIME, RECONCILES
+from ingot.kube.metrics import (
+    ACTIVE_WORKERS,
+    MOST_WORKERS,
+    QUEUE_ADDS,
+    QUEUE_LENGTH,
+    QUEUE_RETRIES,
+    QUEUE_WAIT,
+    RECONCILE_ERRORS,
+    RECONCILE_TIME,
+    RECONCILES,
+)
 from ingot.kube.queue import KeyQueue
 from ingot.trust import redact
 
@@ -74,10 +84,13 @@ class Controller:
         self._alarm: asyncio.TimerHandle | None = None
         self._stopping = False
         QUEUE_LENGTH.labels(name).set_function(lambda: len(self._queue))
+        ACTIVE_WORKERS.labels(name).set_function(lambda: len(self._queue.active))
+        MOST_WORKERS.labels(name).set(workers)
 
     def wake(self, key: Key, *, low: bool = False) -> None:
         """Have this key reconciled soon. Cheap, never blocks; waking twice is waking once."""
         if self._queue.wake(key, _now(), low=low):
+            QUEUE_ADDS.labels(self.name).inc()
             self._rouse_one()
 
     async def run(self) -> None:
@@ -142,9 +155,9 @@ class Controller:
         self._queue.done(key, _now())
         match result:
             case Done():
-                RECONCILES.labels(self.name, "done").inc()
+                RECONCILES.labels(self.name, "success").inc()
             case Again(after, why):
-                RECONCILES.labels(self.name, "again").inc()
+                RECONCILES.labels(self.name, "requeue_after").inc()
                 log.debug("%s %s: again in %.1f s: %s", self.name, key, after, why)
                 # Later by up to a tenth, never earlier: a deadline that is asked about too soon has not passed.
                 self._later(key, max(0.0, after) * random.uniform(1.0, 1.1))  # noqa: S311 - jitter
@@ -153,11 +166,12 @@ class Controller:
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         self._queue.done(key, _now())
         if isinstance(error, Conflict):
-            RECONCILES.labels(self.name, "conflict").inc()
+            RECONCILES.labels(self.name, "requeue").inc()
             log.debug("%s %s: %s", self.name, key, error)
             delay = 0.0 if failures == 1 else self._backoff.delay(failures)
         else:
             RECONCILES.labels(self.name, "error").inc()
+            RECONCILE_ERRORS.labels(self.name).inc()
             delay = self._backoff.delay(failures)
             log.warning(
                 "%s %s: failed %d in a row, again in %.3g s: %s",
@@ -170,6 +184,7 @@ class Controller:
         self._later(key, delay)
 
     def _later(self, key: Key, delay: float) -> None:
+        QUEUE_RETRIES.labels(self.name).inc()
         self._queue.later(key, _now(), delay=delay)
         self._set_alarm()
 

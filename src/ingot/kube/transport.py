@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -56,11 +56,21 @@ class Call:
     content_type: str = "application/json"
 
 
+Guard = Callable[[], None]
+"""Raises when nothing may be changed now."""
+
+
+def anybody() -> None:
+    """The guard of those who need no leave."""
+
+
 class Transport:
     """The way to one API server. Opened by the first call; `close` ends it."""
 
-    def __init__(self, access: Access, *, user_agent: str) -> None:
+    def __init__(self, access: Access, *, user_agent: str, guard: Guard = anybody) -> None:
         self._access = access
+        self._guard = guard
+        self._host = yarl.URL(access.server).authority
         self._connections = Connections(access, user_agent=user_agent)
 
     async def close(self) -> None:
@@ -104,6 +114,8 @@ class Transport:
                 response.close()
 
     async def _once(self, call: Call, identity: Identity) -> bytes:
+        if call.method != "GET":
+            self._guard()
         try:
             async with (
                 self._connections.session(identity.certificate) as session,
@@ -115,7 +127,7 @@ class Transport:
             raise self._unavailable(error, call) from error
 
     async def _check(self, response: aiohttp.ClientResponse, call: Call) -> None:
-        API_REQUESTS.labels(call.method, call.kind, str(response.status)).inc()
+        self._count(call, str(response.status))
         for warning in response.headers.getall("Warning", []):
             log.warning("%s: the API warns: %s", call.doing, warning)
         if 200 <= response.status < 300:
@@ -161,13 +173,16 @@ class Transport:
         return error
 
     def _unavailable(self, error: Exception, call: Call) -> Unavailable:
-        API_REQUESTS.labels(call.method, call.kind, "none").inc()
+        self._count(call, "<error>")
         connected = not isinstance(
             error,
             aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.ClientHttpProxyError,
         )
         kind = Untrusted if isinstance(error, aiohttp.ClientConnectorCertificateError) else Unavailable
         return kind(0, "Unavailable", self._sentence(error), doing=call.doing, sent=connected)
+
+    def _count(self, call: Call, code: str) -> None:
+        API_REQUESTS.labels(code, self._host, call.method, call.kind).inc()
 
     def _sentence(self, error: Exception) -> str:
         server = self._access.server

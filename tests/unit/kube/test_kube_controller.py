@@ -326,7 +326,7 @@ async def test_the_queue_length_is_a_metric():
         return Done()
 
     def length() -> float | None:
-        return REGISTRY.get_sample_value("ingot_queue_length", {"controller": "measured"})
+        return REGISTRY.get_sample_value("workqueue_depth", {"name": "measured"})
 
     async with Running(Controller("measured", reconcile, workers=1)) as controller:
         for number in range(5):

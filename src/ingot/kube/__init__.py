@@ -10,6 +10,7 @@ from ingot.kube.backoff import Backoff
 from ingot.kube.cache import Change
 from ingot.kube.client import Client, metadata_of
 from ingot.kube.controller import Again, Controller, Done, Reconcile
+from ingot.kube.election import Elector, Leadership, Timing
 from ingot.kube.errors import (
     AlreadyExists,
     ApiError,
@@ -21,6 +22,7 @@ from ingot.kube.errors import (
     Invalid,
     KubeError,
     NotFound,
+    NotLeading,
     TooManyRequests,
     Unauthorized,
     Unavailable,
@@ -47,6 +49,7 @@ __all__ = [
     "Controller",
     "CredentialError",
     "Done",
+    "Elector",
     "EventRecorder",
     "Forbidden",
     "Gone",
@@ -54,10 +57,13 @@ __all__ = [
     "Invalid",
     "KnownIdentity",
     "KubeError",
+    "Leadership",
     "Listing",
     "Manager",
     "NotFound",
+    "NotLeading",
     "Reconcile",
+    "Timing",
     "TooManyRequests",
     "Trust",
     "Unauthorized",

@@ -93,6 +93,10 @@ class Controller:
             QUEUE_ADDS.labels(self.name).inc()
             self._rouse_one()
 
+    def give_no_grace(self) -> None:
+        """From now on, stopping means at once: what is in flight is cut off."""
+        self._grace = 0.0
+
     async def run(self) -> None:
         """Work until cancelled."""
         self._stopping = False

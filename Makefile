@@ -1,7 +1,7 @@
 # Two commands are all a newcomer types: `make up` and `make test`. Both install what they need first (`make setup`).
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup up down test lint style types imports pytest bench lock clean
+.PHONY: help setup up down test test-cluster lint style types imports pytest bench lock clean
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ingot/tools
 BIN := .venv/bin
@@ -10,7 +10,7 @@ LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hash
 export PATH := $(PATH):$(TOOLS)/bin
 
 help:  ## what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup:  ## install what is needed: uv, the locked packages in .venv, kubectl, Ironic's own environment
 	@tools/setup
@@ -40,6 +40,12 @@ pytest:
 	@whole=$$(mktemp); $(BIN)/pytest tests/e2e tests/integration >"$$whole" 2>&1 & systems=$$!; \
 	$(BIN)/pytest tests/unit tests/api; parts=$$?; \
 	wait $$systems; systems=$$?; cat "$$whole"; rm -f "$$whole"; exit $$((parts | systems))
+
+# The embedded API once more, because the clients that are built with the cluster are there now.
+test-cluster: setup  ## the API's tests on a real kube-apiserver and on the embedded API; the first time it is built (10 min)
+	@tools/kubernetes/build
+	$(BIN)/python tests/cluster $(BIN)/pytest tests/api tests/cluster
+	$(BIN)/pytest tests/api
 
 bench: setup  ## measure, and print the figures (never part of the tests)
 	@$(BIN)/python -m bench $(BENCH)

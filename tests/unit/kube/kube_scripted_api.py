@@ -1,8 +1,8 @@
 """A small Kubernetes API over TLS that keeps objects and their history, and can be told to misbehave.
 
-It serves one made-up kind, `Widget`, and Events. What a test can do to it: change objects behind the client's back, cut watches
-cleanly or in the middle of a line, go silent, go away and come back, forget history, begin history anew, and answer the next
-requests with any status.
+It serves one made-up kind, `Widget`, Events and Leases. What a test can do to it: change objects behind the client's back, cut
+watches cleanly or in the middle of a line, go silent, go away and come back, forget history, begin history anew or go back to an
+earlier day, offer, refuse or ignore streamed lists, and answer the next requests with any status.
 """
 
 from __future__ import annotations
@@ -34,6 +34,11 @@ class Widget(Object):
 
 WIDGET = Resource(group="test.ingot.dev", version="v1", kind="Widget", plural="widgets", type=Widget)
 COLLECTION = "/apis/test.ingot.dev/v1/widgets"
+KINDS = {
+    "widgets": ("Widget", "test.ingot.dev/v1"),
+    "events": ("Event", "v1"),
+    "leases": ("Lease", "coordination.k8s.io/v1"),
+}
 
 
 @dataclass
@@ -102,6 +107,11 @@ class ScriptedApi:
         self.gone_as_event = True
         self.bookmark_now = False
         self.after_page: Callable[[], None] | None = None
+        self.streams_lists = "yes"
+        """What becomes of `sendInitialEvents`: yes, refused (as by a server that has it switched off), or ignored."""
+        self.while_streaming: Callable[[], None] | None = None
+        self.too_new_is_told = False
+        """Whether a watch from a version in the future is refused; a real API server keeps still instead."""
         self.before_answer: Callable[[], Any] | None = None
         self.uids = 0
 
@@ -187,6 +197,25 @@ class ScriptedApi:
         self.log.clear()
         self.cut("abort")
 
+    def backup(self) -> Callable[[], None]:
+        """Remember this day; what is returned brings it back."""
+        version, objects, log = self.version, dict(self.objects), list(self.log)
+
+        def restore() -> None:
+            self.version, self.objects, self.log = version, dict(objects), list(log)
+            self.cut("abort")
+
+        return restore
+
+    @property
+    def lists(self) -> int:
+        """How often all objects were asked for, by the first page or as a stream."""
+        return sum(
+            seen.query.get("sendInitialEvents") == "true"
+            or not (seen.is_watch or "continue" in seen.query or seen.query.get("limit") == "1")
+            for seen in self.requests("GET")
+        )
+
     def requests(self, method: str = "", *, watch: bool | None = None) -> list[Seen]:
         return [
             seen
@@ -201,8 +230,7 @@ class ScriptedApi:
         old = self.objects.get((plural, key))
         if old is None:
             self.uids += 1
-        kind = {"widgets": "Widget", "events": "Event"}[plural]
-        api_version = "v1" if plural == "events" else "test.ingot.dev/v1"
+        kind, api_version = KINDS[plural]
         metadata = {
             **body.get("metadata", {}),
             "namespace": key.namespace,
@@ -296,14 +324,21 @@ class ScriptedApi:
         return web.json_response(self._store(plural, key, _merged(known, body)))
 
     async def _watch(self, request: web.Request, plural: str) -> web.StreamResponse:
-        start = int(request.query["resourceVersion"])
+        everything = request.query.get("sendInitialEvents") == "true"
+        if everything and self.streams_lists == "refused":
+            return _status(
+                422, "Invalid", "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch"
+            )
+        start = self.version if everything else int(request.query["resourceVersion"])
         stream = Stream(start)
         if start < self.forgotten and not self.gone_as_event:
             return _status(410, "Expired", "too old resource version")
-        if start > self.version:
+        if start > self.version and self.too_new_is_told:
             return _status(504, "Timeout", "Too large resource version")
         response = web.StreamResponse()
         await response.prepare(request)
+        if everything:
+            await self._stream_list(request, response, plural, stream)
         if start < self.forgotten:
             error = {
                 "kind": "Status",
@@ -336,6 +371,23 @@ class ScriptedApi:
             except TimeoutError:
                 break
         return response
+
+    async def _stream_list(
+        self, request: web.Request, response: web.StreamResponse, plural: str, stream: Stream
+    ) -> None:
+        for (kind, _), body in sorted(self.objects.items()):
+            if kind == plural:
+                await response.write(_line("ADDED", _shown(request, body)))
+        if self.while_streaming is not None:
+            self.while_streaming()
+        for version, kind, event, body in list(self.log):
+            if version > stream.version and kind == plural:
+                await response.write(_line(event, _shown(request, body)))
+                stream.version = version
+        if self.streams_lists == "yes":
+            annotations = {"k8s.io/initial-events-end": "true"}
+            metadata = {"resourceVersion": str(max(stream.version, 1)), "annotations": annotations}
+            await response.write(_line("BOOKMARK", {"metadata": metadata}))
 
 
 def _merged(target: Any, patch: Any) -> Any:

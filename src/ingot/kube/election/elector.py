@@ -83,6 +83,9 @@ class Elector:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self.stop()
+
+    async def stop(self) -> None:
         """Stop contending; hand the Lease over if we hold it."""
         self._stop.set()
         if self._loop is not None and self._nudge is not None:

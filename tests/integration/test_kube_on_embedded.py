@@ -25,6 +25,7 @@ from ingot.kube import (
     Informer,
     Invalid,
     NotFound,
+    metadata_of,
 )
 
 HOST = Key("default", "h1")
@@ -148,7 +149,7 @@ async def test_taking_off_the_last_finalizer_leaves_no_ghost(client: Client):
 
 
 async def test_a_secrets_value_never_reaches_a_metadata_informer(client: Client):
-    informer = Informer(client, SECRETS, metadata_only=True, backoff=QUICK)
+    informer = Informer(client, metadata_of(SECRETS), backoff=QUICK)
     async with following(informer):
         await client.create(
             SECRETS, {"metadata": {"name": "bmc"}, "stringData": {"password": "hush"}}, namespace="default"

@@ -14,7 +14,7 @@ from ingot.api.meta import PartialObjectMetadata, now
 from ingot.hosts.host_pass import Tools
 from ingot.hosts.reconciler import HostReconciler
 from ingot.hosts.secrets import secret_keys
-from ingot.kube import Change, Client, Controller, EventRecorder, Informer
+from ingot.kube import Change, Client, Controller, EventRecorder, Informer, metadata_of
 from ingot.provisioner import EVERYTHING, Provisioner
 
 BY_SECRET = "secret"  # noqa: S105 - the name of an index
@@ -37,7 +37,7 @@ class HostController:
         workers: int = 32,
     ) -> None:
         self.hosts = Informer(client, BARE_METAL_HOSTS, namespace=namespace, indexes={BY_SECRET: _secrets_of})
-        self.secrets = Informer(client, SECRETS, namespace=namespace, metadata_only=True)
+        self.secrets = Informer(client, metadata_of(SECRETS), namespace=namespace)
         self._backend = backend
         tools = Tools(client, self.hosts, self.secrets, backend, recorder, now)
         self._claimed = tools.claimed

@@ -3,7 +3,8 @@
 News comes from three sides, and each is believed in its own way:
 
 - a **list** is the truth as of its version. What is in the cache and not in the list is gone. Only the answers to our own
-  writes that came in while the list was under way can be newer than it.
+  writes that came in while the list was under way can be newer than it. It comes in pages, or object by object on a watch that
+  tells first what is there; on that one an object may also go again before the list is at its end.
 - a **watch** tells every change in order. What is older than an entry is dropped: our own write was faster than its echo.
 - the **answer to our own write** (`observe`) counts at once, unless the cache has seen later versions already: then an object
   that is not in the cache has been deleted since, and must not come back from the dead.
@@ -79,14 +80,22 @@ class Cache(Generic[T]):
             return None
         return self._store(found)
 
+    def unlisted(self, key: Key, version: str) -> Change[T] | None:
+        """What the list showed, or did not show yet, went while it was under way."""
+        assert self._listed is not None, "begin_list comes first"
+        self._listed.discard(key)
+        known = self._entries.get(key)
+        if known is None or (key in self._written_meanwhile and _is_before(version, known)):
+            return None
+        return self._forget(key)
+
     def end_list(self, version: str) -> list[Change[T]]:
         """Forget what the list did not show, and stand at its version."""
         assert self._listed is not None, "begin_list comes first"
         missing = [
             key
             for key, entry in self._entries.items()
-            if key not in self._listed
-            and not (key in self._written_meanwhile and is_older(version, entry.metadata.resource_version))
+            if key not in self._listed and not (key in self._written_meanwhile and _is_before(version, entry))
         ]
         gone = [change for key in missing if (change := self._forget(key)) is not None]
         self.version = version
@@ -103,9 +112,7 @@ class Cache(Generic[T]):
     def remove(self, key: Key, version: str) -> Change[T] | None:
         self._advance(version)
         known = self._entries.get(key)
-        if known is None or is_older(version, known.metadata.resource_version):
-            return None
-        return self._forget(key)
+        return None if known is None or _is_before(version, known) else self._forget(key)
 
     def bookmark(self, version: str) -> None:
         if not is_older(version, self.version):
@@ -163,6 +170,10 @@ class Cache(Generic[T]):
 
 def _older(one: Object, than: Object) -> bool:
     return is_older(one.metadata.resource_version, than.metadata.resource_version)
+
+
+def _is_before(version: str, entry: Object) -> bool:
+    return is_older(version, entry.metadata.resource_version)
 
 
 def _comparable(one: str, other: str) -> bool:

@@ -1,9 +1,10 @@
 """A cache of one kind that follows the API: list once, then watch, whatever happens to the stream.
 
-Owns the conversation; what the news means for the cache is decided in `cache`. A stream that ends or breaks is taken up at
-the last version seen; a version that the API has forgotten leads to a new list, whose missing objects are told as removed. A
-connection that died without a word is noticed by a deadline of our own. Every wait has jitter, and trouble is told once, not
-on every try. Reading the cache never waits and never asks the API.
+Owns the conversation; what the news means for the cache is decided in `cache`. Where the server offers it, list and watch are
+one stream that begins with all there is; elsewhere the list comes in pages. A stream that ends or breaks is taken up at the
+last version seen; a version that the API has forgotten, or has not come to yet, leads to a new list, whose missing objects
+are told as removed. A connection that died without a word is noticed by a deadline of our own. Every wait has jitter, and
+trouble is told once, not on every try. Reading the cache never waits and never asks the API.
 """
 
 from __future__ import annotations
@@ -14,24 +15,27 @@ import random
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import aclosing
 from types import MappingProxyType
-from typing import Any, Final, Generic, Literal, TypeVar, overload
+from typing import Any, Final, Generic, TypeVar
 
-from ingot.api.meta import Key, Object, PartialObjectMetadata, Resource
+from ingot.api.meta import Key, Object, Resource
 from ingot.kube.backoff import Backoff
 from ingot.kube.cache import Cache, Change, HistoryWentBack, IndexFunction
-from ingot.kube.client import PAGE_SIZE, Client, metadata_of
-from ingot.kube.errors import Gone, KubeError, TooManyRequests, Unavailable
+from ingot.kube.client import PAGE_SIZE, Client
+from ingot.kube.errors import ApiError, Gone, KubeError, TooManyRequests, Unavailable
 from ingot.kube.metrics import CACHED_OBJECTS, WATCH_RESTARTS
-from ingot.kube.watching import Bookmark, Put, Removed
+from ingot.kube.versions import is_older
+from ingot.kube.watching import Bookmark, Listed, News, Put, Removed
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=Object)
 
 WATCH_SECONDS: Final = 180
-"""How long a watch lasts, give or take a third; a new one costs a single request."""
+"""How long a watch lasts, give or take a third; a new one costs two small requests."""
 SILENCE: Final = 15.0
 """How much longer than that we wait for the server to end it before we do."""
+STREAMED_LIST: Final = 30.0
+"""Seconds in which a stream must have told all there is; one that has not may come from a server that never will."""
 STEADY: Final = 1.0
 """A watch that lived this long, or brought a newer version, ends a row of failures."""
 BACKOFF: Final = Backoff(first=0.1, limit=10.0)
@@ -39,58 +43,39 @@ NO_INDEXES: Final[Mapping[str, IndexFunction[Any]]] = MappingProxyType({})
 
 
 class Informer(Generic[T]):
-    """The objects of one kind, in one namespace or in all."""
+    """The objects of one kind: in one namespace or in all, those that selectors choose or all.
 
-    @overload
+    With `metadata_of(kind)` for a kind it knows the metadata alone, and values never reach this process.
+    """
+
     def __init__(
         self,
         client: Client,
         kind: Resource[T],
         *,
         namespace: str = "",
-        metadata_only: Literal[False] = False,
+        labels: str = "",
+        fields: str = "",
         indexes: Mapping[str, IndexFunction[T]] = NO_INDEXES,
         watch_seconds: float = WATCH_SECONDS,
         silence: float = SILENCE,
-        backoff: Backoff = BACKOFF,
-    ) -> None: ...
-
-    @overload
-    def __init__(
-        self: Informer[PartialObjectMetadata],
-        client: Client,
-        kind: Resource[Any],
-        *,
-        namespace: str = "",
-        metadata_only: Literal[True],
-        indexes: Mapping[str, IndexFunction[PartialObjectMetadata]] = NO_INDEXES,
-        watch_seconds: float = WATCH_SECONDS,
-        silence: float = SILENCE,
-        backoff: Backoff = BACKOFF,
-    ) -> None: ...
-
-    def __init__(
-        self,
-        client: Client,
-        kind: Resource[Any],
-        *,
-        namespace: str = "",
-        metadata_only: bool = False,
-        indexes: Mapping[str, IndexFunction[Any]] = NO_INDEXES,
-        watch_seconds: float = WATCH_SECONDS,
-        silence: float = SILENCE,
+        streamed_list: float = STREAMED_LIST,
         backoff: Backoff = BACKOFF,
     ) -> None:
+        """`streamed_list=0` lists in pages, also where the server could stream."""
         self._client = client
-        self._kind: Resource[Any] = metadata_of(kind) if metadata_only else kind
-        self._namespace = namespace
+        self._kind = kind
+        self._namespace, self._labels, self._fields = namespace, labels, fields
         self._watch_seconds = watch_seconds
         self._silence = silence
+        self._streamed_list = streamed_list
         self._backoff = backoff
         self._cache: Cache[T] = Cache(indexes)
         self._subscribers: list[Callable[[Change[T]], None]] = []
         self._synced = asyncio.Event()
         self._must_list = True
+        self._stream_next = True
+        """Whether the next list is tried as a stream: not if the last one broke."""
         self._steady = False
         self._failures = 0
         self.trouble = ""
@@ -132,76 +117,152 @@ class Informer(Generic[T]):
         """Follow the API until cancelled."""
         while True:
             self._steady = False
-            trouble = ""
+            trouble: Exception | None = None
             try:
-                if self._must_list:
-                    await self._list()
-                await self._watch()
+                await self._converse()
             except (KubeError, HistoryWentBack) as error:
-                trouble = str(error)
+                trouble = error
                 self._must_list = self._must_list or _needs_list(error)
             await self._pause(trouble)
 
+    async def _converse(self) -> None:
+        """From where we stand to the end of one watch."""
+        if not self._must_list:
+            await self._check_history()
+        elif await self._listed_by_stream():
+            return
+        else:
+            await self._list()
+        await self._watch(self._cache.version)
+
+    async def _check_history(self) -> None:
+        """A server that was restored from a backup would keep still about all changes up to the version we ask for."""
+        try:
+            async with asyncio.timeout(self._silence):
+                latest = await self._client.latest_version(self._kind, namespace=self._namespace)
+        except TimeoutError:
+            raise Unavailable(
+                0, "Unavailable", f"{self._client.server} keeps still", doing=self.name
+            ) from None
+        if is_older(latest, self._cache.version):
+            raise HistoryWentBack(
+                f"the API is at version {latest}, and was at {self._cache.version} before: it was restored or begun anew"
+            )
+
+    # Listing
+
+    async def _listed_by_stream(self) -> bool:
+        """List and watch in one; false if that is not to be had, and the list must come in pages."""
+        if not (self._stream_next and self._streamed_list):
+            return False
+        self._stream_next = False
+        self._cache.begin_list()
+        try:
+            await self._watch(None)
+        except ApiError as error:
+            if error.code not in (400, 422):
+                raise
+        if self._must_list:
+            log.info("%s: the API does not stream lists; asking for pages from now on", self.name)
+            self._streamed_list = 0
+        return not self._must_list
+
     async def _list(self) -> None:
         try:
-            await self._list_pages(PAGE_SIZE)
+            version = await self._list_pages(PAGE_SIZE)
         except Gone:
             # The API forgot the version of the first page before we had the last one: take it all at once.
-            await self._list_pages(0)
-        self._must_list = False
-        self._synced.set()
+            version = await self._list_pages(0)
+        self._end_list(version)
 
-    async def _list_pages(self, page_size: int) -> None:
+    async def _list_pages(self, page_size: int) -> str:
         """Bring the cache to what the API holds now, a page at a time so that the loop is never held up."""
         self._cache.begin_list()
         version = ""
-        async for page in self._client.pages(self._kind, namespace=self._namespace, page_size=page_size):
-            version = page.version
-            for item in page.items:
-                self._tell(self._cache.listed(item))
+        pages = self._client.pages(
+            self._kind,
+            namespace=self._namespace,
+            labels=self._labels,
+            fields=self._fields,
+            page_size=page_size,
+        )
+        async with aclosing(pages) as listing:
+            async for page in listing:
+                version = page.version
+                for item in page.items:
+                    self._tell(self._cache.listed(item))
+        return version
+
+    def _end_list(self, version: str) -> None:
         for change in self._cache.end_list(version):
             self._tell(change)
+        self._must_list, self._stream_next = False, True
+        self._synced.set()
 
-    async def _watch(self) -> None:
+    # Watching
+
+    async def _watch(self, version: str | None) -> None:
+        """Follow one stream from this version, or from all there is, to its end."""
         loop = asyncio.get_running_loop()
         began, start = loop.time(), self._cache.version
         seconds = max(1, int(self._watch_seconds * random.uniform(0.67, 1.33)))  # noqa: S311 - jitter
+        end = began + seconds + self._silence
         try:
-            async with asyncio.timeout(seconds + self._silence):
-                await self._follow(start, seconds)
+            async with asyncio.timeout_at(
+                end if version is not None else began + self._streamed_list
+            ) as deadline:
+                await self._follow(version, seconds, listed=lambda: deadline.reschedule(end))
         except TimeoutError:
             log.info("%s: a watch of %d s did not end in time; starting a new one", self.name, seconds)
         finally:
             self._steady = self._cache.version != start or loop.time() - began > STEADY
 
-    async def _follow(self, version: str, seconds: int) -> None:
+    async def _follow(self, version: str | None, seconds: int, *, listed: Callable[[], None]) -> None:
         watch = self._client.watch(
-            self._kind, resource_version=version, seconds=seconds, namespace=self._namespace
+            self._kind,
+            resource_version=version,
+            seconds=seconds,
+            namespace=self._namespace,
+            labels=self._labels,
+            fields=self._fields,
         )
         async with aclosing(watch) as news:
             async for item in news:
-                match item:
-                    case Put(found):
-                        self._tell(self._cache.put(found))
-                    case Removed(key, gone_at):
-                        self._tell(self._cache.remove(key, gone_at))
-                    case Bookmark(reached):
-                        self._cache.bookmark(reached)
-                self._well()
+                self._take(item)
+                if isinstance(item, Listed):
+                    listed()
 
-    async def _pause(self, trouble: str) -> None:
+    def _take(self, item: News[T]) -> None:
+        match item:
+            case Put(found):
+                self._tell(self._cache.listed(found) if self._must_list else self._cache.put(found))
+            case Removed(key, gone_at) if self._must_list:
+                self._tell(self._cache.unlisted(key, gone_at))
+            case Removed(key, gone_at):
+                self._tell(self._cache.remove(key, gone_at))
+            case Listed(reached) if self._must_list:
+                self._end_list(reached)
+            case Bookmark(reached) | Listed(reached) if not self._must_list:
+                self._cache.bookmark(reached)
+        self._well()
+
+    async def _pause(self, trouble: Exception | None) -> None:
         """Wait before the next try, unless the last watch was a good one that simply ended."""
         if self._steady:
             self._failures = 0
-        if self._steady and not trouble:
+        if self._steady and trouble is None:
             return
         self._failures += 1
         delay = self._backoff.delay(self._failures)
-        if trouble and trouble != self.trouble:
+        if isinstance(trouble, ApiError) and trouble.retry_after:
+            delay = max(delay, min(trouble.retry_after, self._backoff.limit))
+        if trouble is not None and self.trouble != _gist(trouble):
             log.warning("%s: %s; next try in %.1f s", self.name, trouble, delay)
-            self.trouble = trouble
+            self.trouble = _gist(trouble)
         WATCH_RESTARTS.labels(self._kind.kind).inc()
         await asyncio.sleep(delay)
+
+    # Telling
 
     def _well(self) -> None:
         if self.trouble:
@@ -220,6 +281,11 @@ class Informer(Generic[T]):
             callback(change)
         except Exception:  # one subscriber's bug must not cost the others the news
             log.exception("%s: a subscriber failed on %s", self.name, change.key)
+
+
+def _gist(error: Exception) -> str:
+    """What went wrong, whichever request it was that met it."""
+    return error.message if isinstance(error, ApiError) else str(error)
 
 
 def _needs_list(error: Exception) -> bool:

@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=Object)
 
+END_OF_INITIAL_EVENTS: Final = "k8s.io/initial-events-end"
 LONGEST_LINE: Final = 64 * 1024 * 1024
 """No object of a Kubernetes API comes near this; a line that passes it is not a watch event."""
 
@@ -48,7 +49,14 @@ class Bookmark:
     version: str
 
 
-News = Put[T] | Removed | Bookmark
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """All that was there at this version has been told; what comes now are changes."""
+
+    version: str
+
+
+News = Put[T] | Removed | Bookmark | Listed
 
 
 class Lines:
@@ -105,7 +113,8 @@ class EventReader(Generic[T]):
         if event.type == "DELETED":
             return Removed(metadata.key, metadata.metadata.resource_version)
         if event.type == "BOOKMARK":
-            return Bookmark(metadata.metadata.resource_version)
+            ended = metadata.metadata.annotations.get(END_OF_INITIAL_EVENTS) == "true"
+            return (Listed if ended else Bookmark)(metadata.metadata.resource_version)
         return None
 
     def _put(self, raw: msgspec.Raw) -> News[T]:

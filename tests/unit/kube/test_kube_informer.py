@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 
 import pytest
+from aiohttp import web
 from kube_scripted_api import WIDGET, ScriptedApi, Widget, status
 
 from ingot.api.meta import Key, PartialObjectMetadata
-from ingot.kube import Backoff, Change, Client, Informer
+from ingot.kube import Backoff, Change, Client, Informer, metadata_of
 
 Eventually = Callable[[Callable[[], bool]], Awaitable[None]]
 QUICK = Backoff(first=0.01, limit=0.1)
@@ -115,7 +116,7 @@ async def test_an_informer_of_metadata_never_sees_values(
     api: ScriptedApi, client: Client, eventually: Eventually
 ):
     api.put("one", 1)
-    informer = Informer(client, WIDGET, metadata_only=True)
+    informer = Informer(client, metadata_of(WIDGET))
     async with running(informer):
         api.put("two", 2)
         await eventually(lambda: informer.get(Key("default", "two")) is not None)
@@ -133,7 +134,7 @@ async def test_a_watch_that_was_cut_goes_on_without_losing_events(
         api.put("one", 100 + round_number)
         api.put(f"new-{round_number}")
         await eventually(lambda: sizes(informer) == api.sizes())
-    assert len(api.requests("GET", watch=False)) == 1
+    assert api.lists == 1
 
 
 async def test_a_server_that_was_away_is_followed_again(
@@ -176,7 +177,7 @@ async def test_what_a_new_list_shows_unchanged_is_not_told_again(
     api.cut()
     api.version += 5
     api.forget()
-    await eventually(lambda: len(api.requests("GET", watch=False)) == 2)
+    await eventually(lambda: api.lists == 2)
     api.put("three")
     await eventually(lambda: bool(told))
     assert [change.key.name for change in told] == ["three"]
@@ -204,7 +205,7 @@ async def test_a_bookmark_spares_the_new_list(
     await eventually(lambda: len(api.requests(watch=True)) >= 2)
     api.put("three", 3)
     await eventually(lambda: sizes(informer) == api.sizes())
-    assert len(api.requests("GET", watch=False)) == 1
+    assert api.lists == 1
 
 
 async def test_lines_of_a_megabyte_arrive_whole(
@@ -213,7 +214,7 @@ async def test_lines_of_a_megabyte_arrive_whole(
     for number in range(5):
         api.put("one", number + 10, status={"inventory": "x" * (300_000 * (number + 1))})
     await eventually(lambda: sizes(informer)["one"] == 14)
-    assert len(api.requests("GET", watch=False)) == 1
+    assert api.lists == 1
 
 
 async def test_a_connection_that_died_without_a_word_is_replaced(
@@ -236,7 +237,7 @@ async def test_a_server_that_does_not_answer_a_watch_is_asked_again(
     async with running(informer):
         api.mute = True
         api.cut()
-        await eventually(lambda: len(api.requests(watch=True)) >= 2)
+        await eventually(lambda: "keeps still" in informer.trouble)
         api.mute = False
         api.put("one", 2)
         await eventually(lambda: sizes(informer) == {"one": 2})
@@ -266,6 +267,7 @@ async def test_an_object_that_turns_unreadable_leaves_the_cache_until_it_is_mend
 async def test_many_pages_are_listed_and_then_followed(
     api: ScriptedApi, client: Client, eventually: Eventually
 ):
+    api.streams_lists = "refused"
     for number in range(1100):
         api.put(f"w{number:04}", number)
     # Things change between two pages, behind the list's back.
@@ -274,16 +276,156 @@ async def test_many_pages_are_listed_and_then_followed(
         api.after_page = None
         await eventually(lambda: sizes(informer) == api.sizes())
     assert len(api.requests("GET", watch=False)) == 3
+    assert api.lists == 2
 
 
 async def test_pages_that_expire_are_replaced_by_one_list(
     api: ScriptedApi, client: Client, eventually: Eventually
 ):
+    api.streams_lists = "refused"
     for number in range(600):
         api.put(f"w{number:04}", number)
     api.after_page = api.page_tokens.clear
     async with running(Informer(client, WIDGET, backoff=QUICK)) as informer:
         assert len(list(informer.items())) == 600
+
+
+# Lists as streams
+
+
+async def test_a_list_is_streamed_and_the_same_stream_goes_on(
+    api: ScriptedApi, client: Client, eventually: Eventually
+):
+    for number in range(1100):
+        api.put(f"w{number:04}", number)
+    informer = Informer(client, WIDGET, backoff=QUICK)
+    told: list[Change[Widget]] = []
+    informer.subscribe(told.append)
+    async with running(informer):
+        assert sizes(informer) == api.sizes()
+        assert len(told) == 1100
+        assert all(change.initial for change in told)
+        assert informer.version == str(api.version)
+        api.put("w0003", -1)
+        await eventually(lambda: sizes(informer)["w0003"] == -1)
+        assert not told[-1].initial
+    assert len(api.seen) == 1
+    assert api.seen[0].query["resourceVersionMatch"] == "NotOlderThan"
+
+
+async def test_what_changes_while_a_list_is_streamed_belongs_to_it(
+    api: ScriptedApi, client: Client, eventually: Eventually
+):
+    def meanwhile() -> None:
+        api.remove("one")
+        api.put("two", 22)
+        api.put("three", 3)
+
+    api.put("one", 1)
+    api.put("two", 2)
+    api.while_streaming = meanwhile
+    async with running(Informer(client, WIDGET, backoff=QUICK)) as informer:
+        assert sizes(informer) == {"two": 22, "three": 3}
+        api.while_streaming = None
+        # Forgotten history: what the second stream shows and takes back is not told as there.
+        api.while_streaming = lambda: api.remove("two")
+        api.forget()
+        api.version += 1
+        api.forget()
+        api.cut()
+        await eventually(lambda: sizes(informer) == {"three": 3})
+
+
+@pytest.mark.parametrize("how", ["refused", "ignored"])
+async def test_a_server_that_does_not_stream_lists_is_asked_for_pages(
+    api: ScriptedApi, client: Client, eventually: Eventually, how: str
+):
+    api.streams_lists = how
+    for number in range(600):
+        api.put(f"w{number:04}", number)
+    informer = Informer(client, WIDGET, backoff=QUICK, streamed_list=0.5)
+    async with running(informer):
+        assert sizes(informer) == api.sizes()
+        api.remove("w0001")
+        api.forget()
+        api.cut()
+        await eventually(lambda: sizes(informer) == api.sizes())
+        streamed = [seen for seen in api.seen if "sendInitialEvents" in seen.query]
+    assert len(streamed) == 1
+    assert informer.trouble == ""
+
+
+async def test_a_streamed_list_that_breaks_is_taken_in_pages_and_the_next_is_streamed_again(
+    api: ScriptedApi, client: Client, eventually: Eventually
+):
+    async def broken(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(
+            b'{"type":"ADDED","object":{"metadata":{"name":"ghost","namespace":"default"}}}\n'
+        )
+        assert request.transport is not None
+        request.transport.abort()
+        return response
+
+    api.put("one", 1)
+    api.faults.append(broken)
+    async with running(Informer(client, WIDGET, backoff=QUICK)) as informer:
+        await eventually(lambda: sizes(informer) == {"one": 1})
+        api.put("two", 2)
+        api.forget()
+        api.cut()
+        await eventually(lambda: sizes(informer) == api.sizes())
+        await eventually(lambda: sum("sendInitialEvents" in seen.query for seen in api.seen) == 2)
+
+
+async def test_a_server_that_keeps_still_is_asked_again_in_pages(
+    api: ScriptedApi, client: Client, eventually: Eventually
+):
+    api.put("one", 1)
+    api.mute = True
+    informer = Informer(client, WIDGET, backoff=QUICK, streamed_list=0.2)
+    task = asyncio.create_task(informer.run())
+    await eventually(lambda: len(api.seen) == 2)
+    api.mute = False
+    task.cancel()
+    await asyncio.wait([task])
+    assert "sendInitialEvents" not in api.seen[1].query
+
+
+# Selections
+
+
+async def test_an_informer_hands_its_selection_on_to_lists_and_watches(api: ScriptedApi, client: Client):
+    where = {"namespace": "rack-3", "labels": "a=b", "fields": "metadata.name!=x"}
+    async with running(Informer(client, WIDGET, **where)):
+        pass
+    async with running(Informer(client, WIDGET, streamed_list=0, **where)):
+        pass
+    assert len(api.seen) >= 2
+    for seen in api.seen:
+        assert seen.path == "/apis/test.ingot.dev/v1/namespaces/rack-3/widgets"
+        assert (seen.query["labelSelector"], seen.query["fieldSelector"]) == ("a=b", "metadata.name!=x")
+
+
+# A history that is younger than ours
+
+
+@pytest.mark.parametrize("told", [True, False])
+async def test_a_restored_backup_is_believed_and_newer_entries_are_dropped(
+    api: ScriptedApi, informer: Informer[Widget], eventually: Eventually, told: bool
+):
+    api.too_new_is_told = told
+    restore = api.backup()
+    for size in range(20):
+        api.put("one", 100 + size)
+    api.put("late", 1)
+    await eventually(lambda: sizes(informer) == api.sizes())
+    restore()
+    await eventually(lambda: sizes(informer) == {"one": 1, "two": 2})
+    # And what happens now, at versions that were used before, is followed.
+    api.put("one", 7)
+    await eventually(lambda: sizes(informer) == {"one": 7, "two": 2})
 
 
 # Our own writes

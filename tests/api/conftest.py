@@ -6,6 +6,7 @@ file points at; the kinds of Ingot are installed there first. Nothing in this fo
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -16,9 +17,12 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from kubernetes_api import Api, Kubectl, access_of, connected
+from kubernetes_api import Api, Kubectl, access_of, connected, eventually
 
 from ingot.api.crd import all_crds
+
+BUILD = Path(__file__).parents[2] / "tools/kubernetes/build"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +34,7 @@ def state_folder() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def kubeconfig(state_folder: Path) -> Iterator[Path]:
     if given := os.environ.get("INGOT_TEST_KUBECONFIG"):
+        asyncio.run(install_our_kinds(Path(given)))
         yield Path(given)
         return
     code = "from ingot.cli.main import main; main()"
@@ -58,26 +63,59 @@ def kubeconfig(state_folder: Path) -> Iterator[Path]:
         assert "Traceback" not in (state_folder / "log").read_text()
 
 
+async def install_our_kinds(kubeconfig: Path) -> None:
+    """Put the kinds of this checkout there, also in place of those of another."""
+    async with connected(access_of(kubeconfig), "default") as api:
+        for crd in all_crds():
+            place = f"{CRDS}/{crd['metadata']['name']}"
+            made = await api.post(CRDS, crd)
+            if made.code == 409:
+                made = await api.patch(place, {"spec": crd["spec"]})
+            assert made.code in (200, 201), made.body
+
+            async def is_served(place: str = place) -> bool:
+                conditions = (await api.get(place)).body["status"].get("conditions", ())
+                return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
+
+            await eventually(is_served)
+
+
 @pytest.fixture
 async def api(kubeconfig: Path) -> AsyncIterator[Api]:
     """The API, and in it a namespace of this test's own."""
     namespace = f"t-{uuid.uuid4().hex[:10]}"
     async with connected(access_of(kubeconfig), namespace) as api:
-        if os.environ.get("INGOT_TEST_KUBECONFIG"):
-            for crd in all_crds():
-                await api.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
         made = await api.post("/api/v1/namespaces", {"metadata": {"name": namespace}})
         assert made.code == 201, made.body
         yield api
+        # What is in it goes in its own time; the next test has another.
         await api.delete(f"/api/v1/namespaces/{namespace}")
 
 
+def built(program: str) -> Path | None:
+    """A program of `tools/kubernetes/build`, if it was built."""
+    where = subprocess.run([BUILD, "--where"], capture_output=True, text=True, check=True).stdout.strip()
+    return path if (path := Path(where) / program).exists() else None
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tests of kubectl run with the one that is installed and with the one that was built, where there are two."""
+    if "kubectl_program" in metafunc.fixturenames:
+        installed = shutil.which("kubectl")
+        found = {"installed": Path(installed) if installed else None, "built": built("kubectl")}
+        known = {path.resolve(): name for name, path in reversed(found.items()) if path is not None}
+        metafunc.parametrize(
+            "kubectl_program", list(known) or [None], ids=list(known.values()) or ["missing"], scope="session"
+        )
+
+
 @pytest.fixture
-def kubectl(api: Api, kubeconfig: Path, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
-    program = shutil.which("kubectl")
-    if program is None:
+def kubectl(
+    api: Api, kubeconfig: Path, kubectl_program: Path | None, tmp_path_factory: pytest.TempPathFactory
+) -> Kubectl:
+    if kubectl_program is None:
         pytest.skip("kubectl is not installed")
-    return Kubectl(program, kubeconfig, tmp_path_factory.getbasetemp(), api.namespace)
+    return Kubectl(str(kubectl_program), kubeconfig, tmp_path_factory.getbasetemp(), api.namespace)
 
 
 @pytest.fixture

@@ -58,7 +58,9 @@ class Api:
             method, self.url + path, data=data, headers=headers, params=kw
         ) as response:
             text = await response.text()
-            parsed = json.loads(text) if "json" in response.content_type else text
+            # kube-apiserver calls the index of its OpenAPI documents plain text.
+            is_json = "json" in response.content_type or path == "/openapi/v3"
+            parsed = json.loads(text) if is_json else text
             return Answer(response.status, parsed, response.headers)
 
     async def get(self, path: str, **kw: Any) -> Answer:

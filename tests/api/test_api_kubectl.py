@@ -78,14 +78,8 @@ def test_get_shows_columns_labels_names_and_documents(kubectl: Kubectl) -> None:
 
 
 def test_get_pages_through_long_lists(kubectl: Kubectl) -> None:
-    kubectl(
-        "apply",
-        "-f",
-        "-",
-        stdin="---".join(
-            f"\n{{apiVersion: v1, kind: Secret, metadata: {{name: s{n}}}}}\n" for n in range(12)
-        ),
-    )
+    secrets = (f"apiVersion: v1\nkind: Secret\nmetadata: {{name: s{n}}}\n" for n in range(12))
+    kubectl("apply", "-f", "-", stdin="---\n".join(secrets))
     assert len(kubectl("get", "secrets", "--chunk-size=5", "-o", "name").splitlines()) == 12
 
 

@@ -349,5 +349,19 @@ async def test_a_body_beyond_the_limit_is_too_large(api: Api) -> None:
     assert (answer.code, answer.body["reason"]) == (413, "RequestEntityTooLarge")
 
 
-async def test_the_wrong_kind_in_a_body_is_a_bad_request(api: Api) -> None:
-    assert (await api.post(api.hosts, {**a_host("h1"), "kind": "HardwareData"})).code == 400
+async def test_a_body_of_another_kind_or_version_is_refused(api: Api) -> None:
+    kind = await api.post(api.hosts, {**a_host("h1"), "kind": "HardwareData"})
+    assert (kind.code, kind.body["reason"]) == (422, "Invalid")
+    assert [(c["field"], c["message"]) for c in kind.body["details"]["causes"]] == [
+        ("kind", 'Invalid value: "HardwareData": must be BareMetalHost')
+    ]
+    version = await api.post(api.hosts, {**a_host("h1"), "apiVersion": "metal3.io/v1"})
+    assert (version.code, version.body["message"]) == (
+        400,
+        "the API version in the data (metal3.io/v1) does not match the expected API version (metal3.io/v1alpha1)",
+    )
+    built_in = await api.post(
+        api.secrets, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "s"}}
+    )
+    assert (built_in.code, built_in.body["reason"]) == (400, "BadRequest")
+    assert built_in.body["message"].startswith('ConfigMap in version "v1" cannot be handled as a Secret')

@@ -202,7 +202,12 @@ async def test_openapi_describes_our_kinds(api: Api) -> None:
     assert "fieldValidation" in [parameter["name"] for parameter in path["post"]["parameters"]]
 
 
-async def test_a_path_that_is_none_is_a_status(api: Api) -> None:
-    for path in ("/nothing", "/apis/metal3.io/v1alpha1/nothing", f"{api.host('h1')}/nothing"):
-        answer = await api.get(path)
-        assert (answer.code, answer.body["kind"]) == (404, "Status"), path
+async def test_a_path_that_is_none_is_not_found(api: Api) -> None:
+    for path in ("/nothing", "/apis/metal3.io/v1alpha1/nothing", "/apis/nothing.io/v1/things"):
+        assert (await api.get(path)).code == 404, path
+
+
+async def test_a_subresource_that_is_none_is_a_status(api: Api) -> None:
+    await api.new_host("h1")
+    answer = await api.get(f"{api.host('h1')}/nothing")
+    assert (answer.code, answer.body["kind"], answer.body["reason"]) == (404, "Status", "NotFound")

@@ -209,12 +209,17 @@ class Writing:
 
 
 def _check_type(kind: Kind, document: Document) -> None:
-    for name, wanted in (("apiVersion", kind.api_version), ("kind", kind.kind)):
-        found = document.get(name)
-        if found not in (None, "", wanted):
-            raise bad_request(
-                f"the {name} in the data ({found}) does not match the one of this place in the API ({wanted})"
-            )
+    version, name = document.get("apiVersion") or kind.api_version, document.get("kind") or kind.kind
+    if (version, name) == (kind.api_version, kind.kind):
+        return
+    if kind.built_in:
+        raise bad_request(f'{name} in version "{version}" cannot be handled as a {kind.kind}')
+    if version != kind.api_version:
+        raise bad_request(
+            f"the API version in the data ({version}) does not match the expected API version ({kind.api_version})"
+        )
+    problem = cause("Invalid", "kind", f"must be {kind.kind}", shown=f'"{name}"')
+    raise invalid(kind, dig(document, "metadata", "name") or "", [problem])
 
 
 def _check_place(kind: Kind, metadata: Document, namespace: str, *, name: str = "") -> None:

@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar, cast
+from typing import Any, Final, Literal, Self, TypeVar, cast
 
 import msgspec
 
@@ -27,6 +27,7 @@ from ingot.kube.transport import Call, Guard, Transport, anybody
 from ingot.kube.watching import Bookmark, EventReader, Lines, News, named, unreadable
 
 T = TypeVar("T", bound=Object)
+Propagation = Literal["Background", "Foreground", "Orphan"]
 
 PAGE_SIZE: Final = 500
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._:-]{0,251}[A-Za-z0-9])?")
@@ -132,21 +133,50 @@ class Client:
 
     async def create(self, kind: Resource[T], body: T | Mapping[str, object], *, namespace: str = "") -> T:
         """Make an object. Its namespace is the one given, else the one in the body."""
-        content: dict[str, Any] = dict(msgspec.to_builtins(body, str_keys=True))
-        content |= {"apiVersion": kind.api_version, "kind": kind.kind}
-        metadata = content.get("metadata", {})
-        namespace = namespace or metadata.get("namespace", "")
-        key = Key(namespace, metadata.get("name") or f"{metadata.get('generateName', '')}…")
+        content, key = _whole(kind, body, namespace)
         doing = f"create {kind.kind} {key}"
         answer = await self._transport.request(
             Call(
                 method="POST",
-                path=_collection(kind, namespace, doing=doing),
+                path=_collection(kind, key.namespace, doing=doing),
                 doing=doing,
                 kind=kind.kind,
                 params=self._write_params,
                 accept=_accept(kind),
                 body=msgspec.json.encode(content),
+            )
+        )
+        return _decode(kind, answer, key)
+
+    async def apply(
+        self,
+        kind: Resource[T],
+        body: T | Mapping[str, object],
+        *,
+        namespace: str = "",
+        field_manager: str = "",
+        force: bool = False,
+        subresource: str = "",
+    ) -> T:
+        """Make an object be as the body says, and own those fields; what we owned and the body leaves out, goes.
+
+        `Contested` where another manager owns one of the fields with another value, unless `force` takes it over. The field
+        manager is the client's, or another one where several parts of us own different fields.
+        """
+        content, key = _whole(kind, body, namespace)
+        doing = f"apply {kind.kind} {key}" + (f" ({subresource})" if subresource else "")
+        params = {"fieldManager": field_manager} if field_manager else self._write_params
+        answer = await self._transport.request(
+            Call(
+                method="PATCH",
+                path=_path(kind, key, subresource, doing=doing),
+                doing=doing,
+                kind=kind.kind,
+                params={**params, "force": "true"} if force else params,
+                accept=_accept(kind),
+                # JSON is YAML.
+                body=msgspec.json.encode(content),
+                content_type=_APPLY_PATCH,
             )
         )
         return _decode(kind, answer, key)
@@ -176,7 +206,15 @@ class Client:
         )
         return _decode(kind, answer, key)
 
-    async def delete(self, kind: Resource[T], key: Key, *, uid: str = "", resource_version: str = "") -> None:
+    async def delete(
+        self,
+        kind: Resource[T],
+        key: Key,
+        *,
+        uid: str = "",
+        resource_version: str = "",
+        propagation: Propagation = "Background",
+    ) -> None:
         """Ask for the object to be deleted; `Conflict` if it is not the one that was meant."""
         doing = f"delete {kind.kind} {key}"
         preconditions = {"uid": uid} if uid else {}
@@ -185,7 +223,7 @@ class Client:
         options: dict[str, object] = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
-            "propagationPolicy": "Background",
+            "propagationPolicy": propagation,
         }
         if preconditions:
             options["preconditions"] = preconditions
@@ -199,6 +237,30 @@ class Client:
                 body=msgspec.json.encode(options),
             )
         )
+
+    async def logs(
+        self,
+        kind: Resource[Any],
+        key: Key,
+        *,
+        container: str = "",
+        last_lines: int = 0,
+        previous: bool = False,
+    ) -> str:
+        """What a container of a pod printed: all of it or its last lines, of this run or of the one before."""
+        doing = f"read the log of {kind.kind} {key}"
+        params = {"container": container, "tailLines": str(last_lines or ""), "previous": "true" * previous}
+        answer = await self._transport.request(
+            Call(
+                method="GET",
+                path=_path(kind, key, "log", doing=doing),
+                doing=doing,
+                kind=kind.kind,
+                params={name: value for name, value in params.items() if value},
+                accept="text/plain, */*",
+            )
+        )
+        return answer.decode(errors="replace")
 
     async def watch(
         self,
@@ -236,6 +298,15 @@ class Client:
                     news = reader.read(line)
                     if news is not None:
                         yield news
+
+
+def _whole(kind: Resource[T], body: T | Mapping[str, object], namespace: str) -> tuple[dict[str, Any], Key]:
+    """The body with its kind's name in it, and where it belongs."""
+    content: dict[str, Any] = dict(msgspec.to_builtins(body, str_keys=True))
+    content |= {"apiVersion": kind.api_version, "kind": kind.kind}
+    metadata = content.get("metadata", {})
+    name = metadata.get("name") or f"{metadata.get('generateName', '')}…"
+    return content, Key(namespace or metadata.get("namespace", ""), name)
 
 
 def _accept(kind: Resource[Any], suffix: str = "") -> str:

@@ -11,6 +11,7 @@
         ├── NotFound           404
         ├── Conflict           409: decided on an old version of the object; read again, decide again
         ├── AlreadyExists      409: the name is taken
+        ├── Contested          409: another manager owns a field that we apply; forcing it, or a person, must decide
         ├── Gone               410: the version asked for has been forgotten; list again
         ├── Invalid            422: the object breaks a rule; the message names the field
         ├── TooManyRequests    429: later, please
@@ -88,6 +89,10 @@ class AlreadyExists(ApiError):
     pass
 
 
+class Contested(ApiError):
+    pass
+
+
 class Gone(ApiError):
     pass
 
@@ -121,12 +126,21 @@ class Untrusted(Unavailable):
     """The certificate of the server is not one to trust. It may be in the middle of a change, so it stays weather to callers."""
 
 
+class Cause(msgspec.Struct):
+    reason: str = ""
+
+
+class Details(msgspec.Struct):
+    causes: list[Cause] = []
+
+
 class Status(msgspec.Struct, rename="camel"):
     """The body of a refusal."""
 
     message: str = ""
     reason: str = ""
     code: int = 0
+    details: Details | None = None
 
 
 _BY_CODE: Final[dict[int, type[ApiError]]] = {
@@ -138,6 +152,8 @@ _BY_CODE: Final[dict[int, type[ApiError]]] = {
     422: Invalid,
     429: TooManyRequests,
 }
+_BY_REASON: Final[dict[str, type[ApiError]]] = {"AlreadyExists": AlreadyExists}
+_CONTESTED: Final = "FieldManagerConflict"
 _EXCERPT: Final = 300
 
 
@@ -155,7 +171,9 @@ def read_status(code: int, body: bytes) -> Status:
 def error_from(status: Status, *, code: int, doing: str, retry_after: float | None = None) -> ApiError:
     """The exception for a refusal; `code` is what the HTTP status, or the error event of a watch, said."""
     reason, message = status.reason or "Unknown", status.message
-    kind = AlreadyExists if reason == "AlreadyExists" else _BY_CODE.get(code, ApiError)
+    kind = _BY_REASON.get(reason) or _BY_CODE.get(code, ApiError)
     if code >= 500:
         kind = Unavailable
+    elif status.details and any(cause.reason == _CONTESTED for cause in status.details.causes):
+        kind = Contested
     return kind(code, reason, message, doing=doing, retry_after=retry_after)

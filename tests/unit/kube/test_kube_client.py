@@ -16,6 +16,7 @@ from ingot.kube import (
     ApiError,
     Client,
     Conflict,
+    Contested,
     Forbidden,
     Gone,
     Invalid,
@@ -30,6 +31,7 @@ from ingot.kube import (
     metadata_of,
 )
 from ingot.kube.content import FileContent
+from ingot.kube.transport import retry_delay
 from ingot.trust import Authority, Secret
 
 KEY = Key("default", "one")
@@ -314,3 +316,95 @@ async def test_the_token_is_nowhere_in_logs_or_errors(
 
 def test_the_collection_of_the_scripted_api_is_the_kinds():
     assert WIDGET.path() == COLLECTION
+
+
+async def test_apply_says_what_we_own_and_who_we_are(api: ScriptedApi, client: Client):
+    api.put("one", 1)
+    wanted = Widget(metadata=ObjectMeta(name="one", namespace="default"), spec=WidgetSpec(size=3))
+    assert (await client.apply(WIDGET, wanted)).spec.size == 3
+    await client.apply(
+        WIDGET,
+        {"metadata": {"name": "one"}, "status": {}},
+        namespace="default",
+        field_manager="ingot-status",
+        force=True,
+        subresource="status",
+    )
+    first, second = api.requests("PATCH")
+    assert first.headers["Content-Type"] == "application/apply-patch+yaml"
+    assert first.query == {"fieldManager": "ingot"}
+    assert first.body == {
+        "apiVersion": "test.ingot.dev/v1",
+        "kind": "Widget",
+        "metadata": {"name": "one", "namespace": "default"},
+        "spec": {"size": 3},
+    }
+    assert second.path.endswith("/namespaces/default/widgets/one/status")
+    assert second.query == {"fieldManager": "ingot-status", "force": "true"}
+
+
+async def test_a_field_that_another_manager_owns_is_no_ordinary_conflict(api: ScriptedApi, client: Client):
+    async def contested(request: web.Request) -> web.Response:
+        causes = [
+            {"reason": "FieldManagerConflict", "message": 'conflict with "kubectl"', "field": ".spec.size"}
+        ]
+        body = {
+            "reason": "Conflict",
+            "message": "Apply failed with 1 conflict",
+            "details": {"causes": causes},
+        }
+        return web.json_response(body, status=409)
+
+    api.faults.append(contested)
+    with pytest.raises(Contested, match="apply Widget default/one: Apply failed with 1 conflict"):
+        await client.apply(WIDGET, {"metadata": {"name": "one"}}, namespace="default")
+
+
+async def test_a_log_is_text_whatever_its_bytes(api: ScriptedApi, client: Client):
+    async def log_of(request: web.Request) -> web.Response:
+        return web.Response(body=b"one\n\xfftwo\n", content_type="text/plain")
+
+    api.faults.append(log_of)
+    text = await client.logs(WIDGET, KEY, container="main", last_lines=2, previous=True)
+    assert text == "one\n\N{REPLACEMENT CHARACTER}two\n"
+    assert api.seen[0].path.endswith("/widgets/one/log")
+    assert api.seen[0].query == {"container": "main", "tailLines": "2", "previous": "true"}
+
+
+async def test_a_deletion_says_what_becomes_of_what_belongs_to_the_object(api: ScriptedApi, client: Client):
+    api.put("one")
+    await client.delete(WIDGET, KEY, propagation="Foreground")
+    assert api.seen[-1].body["propagationPolicy"] == "Foreground"
+
+
+async def test_the_version_of_a_list_costs_no_list(api: ScriptedApi, client: Client):
+    for number in range(3):
+        api.put(f"w{number}", number)
+    assert await client.latest_version(WIDGET) == str(api.version)
+    (seen,) = api.seen
+    assert seen.query["limit"] == "1"
+    assert "as=PartialObjectMetadataList" in seen.headers["Accept"]
+
+
+@pytest.mark.parametrize(
+    ("error", "method", "least", "most"),
+    [
+        (TooManyRequests(429, "", "", retry_after=3.0), "PATCH", 3.0, 3.6),
+        (TooManyRequests(429, "", ""), "PATCH", None, None),
+        (TooManyRequests(429, "", "", retry_after=3600.0), "GET", 30.0, 36.0),
+        (Unavailable(503, "", "", retry_after=2.0), "GET", 2.0, 2.4),
+        (Unavailable(503, "", "", retry_after=2.0), "POST", None, None),
+        (Unavailable(0, "", "", sent=False), "POST", 0.05, 0.1),
+        (Unavailable(0, "", "", sent=True), "DELETE", None, None),
+        (Untrusted(0, "", "", sent=False), "GET", None, None),
+        (Conflict(409, "", ""), "PATCH", None, None),
+    ],
+)
+def test_what_is_repeated_and_when(error: ApiError, method: str, least: float | None, most: float | None):
+    delay = retry_delay(error, method=method, attempt=1)
+    if least is None or most is None:
+        assert delay is None
+    else:
+        assert delay is not None
+        assert least <= delay <= most
+    assert retry_delay(error, method=method, attempt=5) is None

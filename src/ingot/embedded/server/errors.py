@@ -88,8 +88,9 @@ class Refused(ServerError):
             "metadata": {},
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
         }
+        if self.reason:
+            answer["reason"] = self.reason
         if self.details:
             answer["details"] = self.details
         answer["code"] = self.code

@@ -21,6 +21,7 @@ from ingot.embedded.server.kinds.names import (
     label_value_problem,
     subdomain_problem,
 )
+from ingot.embedded.server.writes.apply import same_but_for_time
 
 _ANNOTATIONS_LIMIT: Final = 256 * 1024
 
@@ -61,6 +62,7 @@ _SERVERS_OWN: Final = (
     "deletionGracePeriodSeconds",
     "generation",
     "generateName",
+    "managedFields",
 )
 
 
@@ -116,12 +118,18 @@ def name_problem(kind: Kind, name: str) -> str:
     return label_problem(name) if kind.resource == "namespaces" else subdomain_problem(name)
 
 
-def without_server_part(document: Document) -> Document:
-    """The document as far as clients decide it: what is compared to see whether anything changed."""
+def unchanged(new: Document, old: Document) -> bool:
+    """Whether nothing changed that clients decide. When somebody last wrote what they own is no change by itself."""
+    return _without_server_part(new) == _without_server_part(old) and same_but_for_time(
+        new["metadata"].get("managedFields"), old["metadata"].get("managedFields")
+    )
+
+
+def _without_server_part(document: Document) -> Document:
     metadata = {
         name: value
         for name, value in document.get("metadata", {}).items()
-        if name not in ("resourceVersion", "generation")
+        if name not in ("resourceVersion", "generation", "managedFields")
     }
     return {**document, "metadata": metadata}
 

@@ -29,8 +29,11 @@ from ingot.embedded.server.kinds.builtins import FIRST_NAMESPACES, NAMESPACES
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.names import generated
 from ingot.embedded.server.storage.store import Store, Stored, is_terminating, stored
+from ingot.embedded.server.writes import managing
 from ingot.embedded.server.writes import metadata as meta
 from ingot.embedded.server.writes.admission import Admission
+from ingot.embedded.server.writes.apply import Entry
+from ingot.embedded.server.writes.managing import Configuration
 
 Edit = Callable[[Document], Document]
 
@@ -45,6 +48,8 @@ class Manner:
 
     dry_run: bool = False
     field_validation: str = "Warn"
+    # Who owns what this write sets.
+    manager: str = "ingot"
     warnings: list[str] = field(default_factory=list)
 
 
@@ -63,7 +68,16 @@ class Writing:
         self._store = store
         self._admission = admission
 
-    async def create(self, kind: Kind, namespace: str, document: Document, manner: Manner) -> Stored:
+    async def create(
+        self,
+        kind: Kind,
+        namespace: str,
+        document: Document,
+        manner: Manner,
+        *,
+        managed: list[Entry] | None = None,
+    ) -> Stored:
+        """Store a new object. `managed` says who owns what in it, where that is not its writer, all of it."""
         unknown: list[str] = []
         metadata = meta.read(kind, document, unknown)
         _check_type(kind, document)
@@ -77,6 +91,12 @@ class Writing:
         if kind.has_status:
             new.pop("status", None)
         self._shape(kind, new, None, unknown, manner)
+        if managed is None:
+            sent = dig(document, "metadata", "managedFields")
+            managing.record(kind, new, None, sent=sent, manager=manner.manager)
+        else:
+            managing.put(new, managed)
+        self._check(kind, new, None)
         self._check_namespace(kind, namespace)
         key = Key(namespace if kind.namespaced else "", metadata["name"])
         if (there := self._store.head(kind, key)) is not None:
@@ -93,9 +113,47 @@ class Writing:
         current = self._store.head(kind, key)
         if current is None:
             raise not_found(kind, key.name)
-        old = current.document(kind)
         # The edit works on its own copy: patches share what they do not touch.
         new = edit(current.document(kind))
+        return await self._replace(kind, key, current, new, manner, subresource=subresource, whole=whole)
+
+    async def apply(
+        self, kind: Kind, key: Key, config: Configuration, manner: Manner, *, subresource: str = ""
+    ) -> tuple[Stored, bool]:
+        """Lay a configuration over the object, or create it so. Answers with the object and whether it is new."""
+        current = self._store.head(kind, key)
+        if current is None and subresource:
+            raise not_found(kind, key.name)
+        live = current.document(kind) if current is not None else None
+        new, managed = managing.lay_over(kind, live, config, manager=manner.manager, subresource=subresource)
+        if current is None:
+            metadata = meta.read(kind, new, [])
+            _check_place(kind, metadata, key.namespace, name=key.name)
+            if metadata.get("uid"):
+                raise conflict(
+                    kind,
+                    key.name,
+                    f"uid mismatch: the provided object specified uid {metadata['uid']}, "
+                    "and no existing object was found",
+                )
+            return await self.create(kind, key.namespace, new, manner, managed=managed), True
+        item = await self._replace(kind, key, current, new, manner, subresource=subresource, managed=managed)
+        return item, False
+
+    async def _replace(
+        self,
+        kind: Kind,
+        key: Key,
+        current: Stored,
+        new: Document,
+        manner: Manner,
+        *,
+        subresource: str = "",
+        whole: bool = False,
+        managed: list[Entry] | None = None,
+    ) -> Stored:
+        old = current.document(kind)
+        sent = dig(new, "metadata", "managedFields")
         unknown: list[str] = []
         metadata = meta.read(kind, new, unknown)
         _check_type(kind, new)
@@ -104,6 +162,11 @@ class Writing:
         new = _own_part_only(kind, {**new, "metadata": metadata}, old, subresource)
         meta.carried_over(new["metadata"], old["metadata"])
         self._shape(kind, new, old, unknown, manner)
+        if managed is None:
+            managing.record(kind, new, old, sent=sent, manager=manner.manager, subresource=subresource)
+        else:
+            managing.put(new, managed)
+        self._check(kind, new, old)
         return await self._commit(kind, new, old, current, manner)
 
     async def delete(self, kind: Kind, key: Key, wish: Deletion) -> tuple[Stored, bool]:
@@ -155,7 +218,7 @@ class Writing:
         else:
             old = current.document()
             meta.carried_over(new["metadata"], old["metadata"])
-            if meta.without_server_part(new) == meta.without_server_part(old):
+            if meta.unchanged(new, old):
                 return
         await self._store.put(kind, new)
 
@@ -163,7 +226,7 @@ class Writing:
         self, kind: Kind, new: Document, old: Document, current: Stored, manner: Manner
     ) -> Stored:
         metadata = new["metadata"]
-        if meta.without_server_part(new) == meta.without_server_part(old):
+        if meta.unchanged(new, old):
             await self._store.settled(current)
             return current
         apart = kind.has_status
@@ -186,6 +249,8 @@ class Writing:
         kind.prepare(new, old)
         unknown += kind.shape.conform(new)
         _report_unknown(unknown, manner)
+
+    def _check(self, kind: Kind, new: Document, old: Document | None) -> None:
         name = new["metadata"].get("name", "")
         problems = meta.problems(kind, new["metadata"], old["metadata"] if old else None)
         problems += [found for found in kind.shape.problems(new) if not _was_so_before(found, new, old)]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ingot.embedded.server.documents import Document
-from ingot.embedded.server.writes.apply import fieldset
+from ingot.embedded.server.writes.apply import fieldset, last_applied
 from ingot.embedded.server.writes.apply.comparing import compare
 from ingot.embedded.server.writes.apply.fieldset import FieldSet, Path, difference, intersection, union
 from ingot.embedded.server.writes.apply.managers import BEFORE_FIRST_APPLY, UPDATE, Entry, Managed, Manager
@@ -45,8 +45,12 @@ class Conflict:
     manager: Manager
     path: Path
 
+    @property
+    def where(self) -> str:
+        return fieldset.shown(self.path)
+
     def __str__(self) -> str:
-        return f"conflict with {self.manager}: {fieldset.shown(self.path)}"
+        return f"conflict with {self.manager}: {self.where}"
 
 
 class Conflicts(Exception):
@@ -100,19 +104,27 @@ def applied(
     made = _pruned(merged, last, managed, structure) if last else merged
     delta = compare(live, made, structure)
     written = delta.written
-    if not force and (found := _conflicts(written, managed, manager)):
+    if not force and (found := _conflicts(written, managed, manager, live, structure)):
         raise Conflicts(found)
     managed.take_away(union(written, delta.removed), but_from=manager)
     managed.give(manager, difference(wanted, _NOBODYS), time if delta else None)
+    if manager.name == last_applied.KUBECTL:
+        made = last_applied.follow(made, config)
     return made, managed.encoded()
 
 
-def _conflicts(written: FieldSet, managed: Managed, manager: Manager) -> list[Conflict]:
-    return [
+def _conflicts(
+    written: FieldSet, managed: Managed, manager: Manager, live: Document, structure: Structure
+) -> list[Conflict]:
+    found = [
         Conflict(other, path)
         for other, owned in managed.others(manager)
         for path in fieldset.members(intersection(owned, written))
     ]
+    if found and manager.name == last_applied.KUBECTL:
+        own = last_applied.own_fields(live, structure)
+        found = [conflict for conflict in found if not last_applied.is_in(conflict.path, own)]
+    return found
 
 
 def _pruned(merged: Document, last: FieldSet, managed: Managed, structure: Structure) -> Document:

@@ -1,0 +1,134 @@
+"""Who owns which field after a write: the writes of this server, told in the terms of `apply`.
+
+Every write that changes something is recorded in `metadata.managedFields`, under the name the client gave or the one its
+User-Agent begins with. This module knows kinds, requests and refusals; the rules themselves are in `apply`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from typing import Final
+
+from ingot.embedded.server.documents import Document, dig, timestamp
+from ingot.embedded.server.errors import Cause, Refused, bad_request
+from ingot.embedded.server.kinds.kind import Kind
+from ingot.embedded.server.writes import apply
+from ingot.embedded.server.writes.apply import Conflict, Conflicts, Entry, Managed, Manager, Structure
+
+_NAME_LIMIT: Final = 128
+_structures: weakref.WeakKeyDictionary[Kind, Structure] = weakref.WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What a client applies."""
+
+    document: Document
+    force: bool = False
+
+
+def structure(kind: Kind) -> Structure:
+    found = _structures.get(kind)
+    if found is None:
+        found = _structures[kind] = apply.structure_of(kind.schema, built_in=kind.built_in)
+    return found
+
+
+def name_of(user_agent: str) -> str:
+    """The manager of a write whose client names none: what its User-Agent begins with."""
+    printable = "".join(letter for letter in user_agent.partition("/")[0] if letter.isprintable())
+    while len(printable.encode()) > _NAME_LIMIT:
+        printable = printable[:-1]
+    return printable or "unknown"
+
+
+def record(
+    kind: Kind, new: Document, old: Document | None, *, sent: object, manager: str, subresource: str = ""
+) -> None:
+    """Note in the new document who owns what. `sent` are the managedFields that came with the request."""
+    form = structure(kind)
+    writer = Manager(manager, apply.UPDATE, kind.api_version, subresource)
+    if old is None:
+        managed = apply.managed_after(None, sent, subresource=subresource)
+        entries = apply.updated(form.empty(), new, managed, writer, form, time=timestamp())
+    else:
+        live = dig(old, "metadata", "managedFields")
+        managed = apply.managed_after(live, sent, subresource=subresource)
+        # An object that nobody is recorded for stays so until somebody applies to it.
+        entries = apply.updated(old, new, managed, writer, form, time=timestamp()) if managed else []
+    put(new, entries)
+
+
+def put(document: Document, entries: list[Entry]) -> None:
+    if entries:
+        document["metadata"]["managedFields"] = entries
+    else:
+        document["metadata"].pop("managedFields", None)
+
+
+def lay_over(
+    kind: Kind, live: Document | None, config: Configuration, *, manager: str, subresource: str
+) -> tuple[Document, list[Entry]]:
+    """The object with a configuration applied to it, and who owns what then. Without a live object, a new one."""
+    form = structure(kind)
+    _check(kind, config.document, form)
+    document = _part(kind, config.document, subresource)
+    there = live or {"apiVersion": kind.api_version, "kind": kind.kind}
+    writer = Manager(manager, apply.APPLY, kind.api_version, subresource)
+    managed = Managed(dig(there, "metadata", "managedFields") or ())
+    try:
+        return apply.applied(
+            there,
+            document,
+            managed,
+            writer,
+            form,
+            force=config.force,
+            time=timestamp(),
+            new=live is None,
+        )
+    except Conflicts as conflicts:
+        raise _refusal(conflicts.found) from None
+
+
+def _part(kind: Kind, document: Document, subresource: str) -> Document:
+    """What counts of a configuration: neither the status at the object itself, nor the rest at its status."""
+    ignored = "spec" if subresource == "status" else "status" if kind.has_status else ""
+    return {name: value for name, value in document.items() if name != ignored}
+
+
+def _check(kind: Kind, document: Document, form: Structure) -> None:
+    version, name = document.get("apiVersion") or "", document.get("kind") or ""
+    if (version, name) != (kind.api_version, kind.kind):
+        raise bad_request(f"invalid object type: {_title(version, name)}")
+    metadata = document.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
+        raise bad_request("metadata.managedFields must be nil")
+    if found := apply.problems(document, form):
+        place = f"{dig(document, 'metadata', 'namespace') or ''}/{dig(document, 'metadata', 'name') or ''}"
+        listed = found[0] if len(found) == 1 else "\n  ".join(["errors:", *found])
+        title = _title(version, name)
+        # Not what one would choose for a client's mistake, but what Kubernetes answers and its clients know.
+        raise Refused(500, "", f"failed to create typed patch object ({place}; {title}): {listed}")
+
+
+def _title(api_version: object, kind: object) -> str:
+    group, _, version = str(api_version).rpartition("/")
+    return f"{group}/{version}, Kind={kind}"
+
+
+def _refusal(found: list[Conflict]) -> Refused:
+    causes = [
+        Cause(conflict.where, "FieldManagerConflict", f"conflict with {conflict.manager}")
+        for conflict in found
+    ]
+    if len(found) == 1:
+        words = f"Apply failed with 1 conflict: {found[0]}"
+    else:
+        lines = []
+        for manager in sorted({conflict.manager for conflict in found}, key=str):
+            lines.append(f"conflicts with {manager}:")
+            lines += [f"- {conflict.where}" for conflict in found if conflict.manager == manager]
+        words = f"Apply failed with {len(found)} conflicts: " + "\n".join(lines)
+    return Refused(409, "Conflict", words, causes=causes)

@@ -186,7 +186,7 @@ async def test_objects_of_a_kind_that_is_no_longer_served_are_kept_for_when_it_i
 
 def test_a_write_that_fails_in_no_foreseen_way_is_answered_and_the_next_one_works(tmp_path: Path) -> None:
     answers: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
-    database = Database(tmp_path / "api.db", lambda rows, error: answers.put(error))
+    database = Database(tmp_path / "api.db", lambda rows, error, seconds: answers.put(error))
     database.start()
     try:
         database.submit(0, Row(1, "ADDED", "widgets", "default", "no text: \ud800", 0.0, b"{}", None))

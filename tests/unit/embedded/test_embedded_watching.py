@@ -37,7 +37,7 @@ async def test_what_changes_while_a_slow_watcher_reads_what_is_there_is_seen_in_
         seen = [await anext(watch)]
         await store.put(WIDGET, large_widget("f"))
         await store.put(WIDGET, large_widget("f"))
-        store.closing.set()
+        store.end_watches()
         seen += [chunk async for chunk in watch]
     finally:
         await store.close()

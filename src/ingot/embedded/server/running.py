@@ -27,8 +27,9 @@ from ingot.api.meta import Key
 from ingot.embedded.server import kubeconfig
 from ingot.embedded.server.documents import Document, dig, timestamp
 from ingot.embedded.server.errors import Refused, StateError
-from ingot.embedded.server.face.app import Api
+from ingot.embedded.server.face.app import Api, server
 from ingot.embedded.server.face.auth import ADMIN, READ_ONLY, Gate
+from ingot.embedded.server.face.metrics import Metrics
 from ingot.embedded.server.kinds.builtins import BUILT_IN, DEFINITIONS, FIRST_NAMESPACES, NAMESPACES
 from ingot.embedded.server.kinds.definitions import from_crd
 from ingot.embedded.server.kinds.registry import Registry
@@ -78,10 +79,12 @@ async def serve(
         try:
             writing = Writing(store, Admission(store, registry))
             await _install(store, writing, definitions)
-            api = Api(store=store, registry=registry, gate=gate, writing=writing)
+            metrics = Metrics(store)
+            api = Api(store=store, registry=registry, gate=gate, writing=writing, metrics=metrics)
             context = certificate.server_context()
             async with asyncio.TaskGroup() as tasks:
                 background = [
+                    tasks.create_task(metrics.watch_the_loop()),
                     tasks.create_task(Garbage(store, registry, writing).run()),
                     tasks.create_task(_keep_renewed(authority, folder, host, context, every=renew_every)),
                 ]
@@ -99,10 +102,7 @@ async def serve(
 async def _listening(
     api: Api, store: Store, host: str, port: int, context: ssl.SSLContext
 ) -> AsyncIterator[int]:
-    # Handlers are cancelled when their client goes away; otherwise a quiet watch would outlive its watcher.
-    runner = web.AppRunner(
-        api.application(), handler_cancellation=True, access_log=None, shutdown_timeout=_STOP_WITHIN
-    )
+    runner = web.ServerRunner(server(api), shutdown_timeout=_STOP_WITHIN)
     await runner.setup()
     try:
         site = web.TCPSite(runner, host, port, ssl_context=context)
@@ -114,7 +114,7 @@ async def _listening(
             ) from error
         yield int(runner.addresses[0][1])
     finally:
-        store.closing.set()
+        store.end_watches()
         await runner.cleanup()
 
 

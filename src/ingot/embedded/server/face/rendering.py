@@ -6,7 +6,7 @@ need decoding.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,10 +33,10 @@ class View:
     def one(self, item: Stored) -> bytes:
         return item.body_for(self.kind)
 
-    def listed(self, items: Sequence[Stored], metadata: Document) -> bytes:
-        return _list(
-            self.kind.list_kind, self.kind.api_version, metadata, [item.body_for(self.kind) for item in items]
-        )
+    def listed(self, items: Sequence[Stored], metadata: Document) -> Iterator[bytes]:
+        """The parts of a list, each made when it is asked for."""
+        head = {"kind": self.kind.list_kind, "apiVersion": self.kind.api_version, "metadata": metadata}
+        return _enclosed(head, "items", (item.body_for(self.kind) for item in items))
 
     def bookmark(self, metadata: Document) -> bytes:
         return encode({"kind": self.kind.kind, "apiVersion": self.kind.api_version, "metadata": metadata})
@@ -55,8 +55,9 @@ class MetadataView(View):
             metadata,
         )
 
-    def listed(self, items: Sequence[Stored], metadata: Document) -> bytes:
-        return _list("PartialObjectMetadataList", _META_VERSION, metadata, [self.one(item) for item in items])
+    def listed(self, items: Sequence[Stored], metadata: Document) -> Iterator[bytes]:
+        head = {"kind": "PartialObjectMetadataList", "apiVersion": _META_VERSION, "metadata": metadata}
+        return _enclosed(head, "items", (self.one(item) for item in items))
 
     def bookmark(self, metadata: Document) -> bytes:
         return encode({"kind": "PartialObjectMetadata", "apiVersion": _META_VERSION, "metadata": metadata})
@@ -75,8 +76,10 @@ class TableView(View):
     def one(self, item: Stored) -> bytes:
         return encode(self._table([item], {"resourceVersion": str(item.version)}))
 
-    def listed(self, items: Sequence[Stored], metadata: Document) -> bytes:
-        return encode(self._table(items, metadata))
+    def listed(self, items: Sequence[Stored], metadata: Document) -> Iterator[bytes]:
+        head = self._table([], metadata)
+        del head["rows"]
+        return _enclosed(head, "rows", (encode(self._row(item)) for item in items))
 
     def bookmark(self, metadata: Document) -> bytes:
         return encode(
@@ -150,6 +153,12 @@ def view_for(kind: Kind, accept: str, include_object: str) -> View:
     )
 
 
-def _list(kind: str, api_version: str, metadata: Document, bodies: Sequence[bytes]) -> bytes:
-    head = encode({"kind": kind, "apiVersion": api_version, "metadata": metadata})
-    return b'%s,"items":[%s]}' % (head[:-1], b",".join(bodies))
+def _enclosed(head: Document, name: str, members: Iterable[bytes]) -> Iterator[bytes]:
+    """A document whose last field is a list that is too long to be made at once."""
+    yield b'%s,"%s":[' % (encode(head)[:-1], name.encode())
+    between = b""
+    for member in members:
+        yield between
+        yield member
+        between = b","
+    yield b"]}"

@@ -178,7 +178,7 @@ def _dry_run(text: str) -> bool:
 # Bodies
 
 
-async def document(request: web.Request) -> Document:
+async def document(request: web.BaseRequest) -> Document:
     body = await request.read()
     if request.content_type == _PROTOBUF:
         return protobuf.decoded(body)
@@ -191,7 +191,7 @@ async def document(request: web.Request) -> Document:
     return _decoded(body)
 
 
-async def edit(request: web.Request, kind: Kind) -> Edit:
+async def edit(request: web.BaseRequest, kind: Kind) -> Edit:
     """The change that a PATCH describes."""
     body = await request.read()
     match request.content_type:
@@ -217,7 +217,7 @@ async def edit(request: web.Request, kind: Kind) -> Edit:
             )
 
 
-async def deletion(request: web.Request, parameters: Mapping[str, str]) -> Deletion:
+async def deletion(request: web.BaseRequest, parameters: Mapping[str, str]) -> Deletion:
     options: Document = await document(request) if request.can_read_body else {}
     preconditions = _typed(options, "preconditions", dict) or {}
     policy = _typed(options, "propagationPolicy", str) or parameters.get("propagationPolicy") or ""

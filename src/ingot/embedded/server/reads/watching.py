@@ -50,8 +50,9 @@ def events(store: Store, kind: Kind, query: WatchQuery, view: View) -> AsyncIter
 async def _stream(
     store: Store, collection: Collection, era: int, query: WatchQuery, view: View, cursor: int | None
 ) -> AsyncIterator[bytes]:
+    loop = asyncio.get_running_loop()
     patience = query.timeout or random.uniform(1800, 3600)  # noqa: S311 (spreads reconnects; no secret)
-    deadline = asyncio.get_running_loop().time() + patience
+    deadline = loop.time() + patience
     if cursor is None:
         cursor = store.version
         # All of it is taken now: what changes while it is sent comes afterwards, as a change.
@@ -60,24 +61,8 @@ async def _stream(
             yield chunk
         if query.initial_events and query.bookmarks:
             yield _bookmark(view, cursor, annotations={_INITIAL_EVENTS_END: "true"})
-    async for chunk in _live(store, collection, era, query, view, cursor, deadline):
-        yield chunk
-
-
-async def _live(
-    store: Store,
-    collection: Collection,
-    era: int,
-    query: WatchQuery,
-    view: View,
-    cursor: int,
-    deadline: float,
-) -> AsyncIterator[bytes]:
-    loop = asyncio.get_running_loop()
     next_bookmark = loop.time() + BOOKMARK_EVERY * random.uniform(0.5, 1)  # noqa: S311 (spreads load; no secret)
     while True:
-        # Taken before reading: a change that comes while we send sets this very event.
-        changed = collection.changed
         try:
             changes = collection.after(cursor)
         except Refused as gone:
@@ -90,9 +75,11 @@ async def _live(
         if query.bookmarks and now >= min(next_bookmark, deadline):
             yield _bookmark(view, cursor)
             next_bookmark = now + BOOKMARK_EVERY
-        if now >= deadline or store.closing.is_set() or collection.era != era:
+        if now >= deadline or store.closing or collection.era != era:
             return
-        await _any_of(changed, store.closing, timeout=min(next_bookmark, deadline) - now)
+        # What came while we sent has rung already; only when there is nothing new is it time to wait.
+        if cursor == store.version:
+            await collection.bell.wait(min(next_bookmark, deadline) - now)
 
 
 def _check(kind: Kind, query: WatchQuery) -> None:
@@ -167,12 +154,3 @@ def _chunks(lines: Iterator[bytes]) -> Iterator[bytes]:
             waiting, size = [], 0
     if waiting:
         yield b"".join(waiting)
-
-
-async def _any_of(*signals: asyncio.Event, timeout: float) -> None:
-    waits = [asyncio.ensure_future(signal.wait()) for signal in signals]
-    try:
-        await asyncio.wait(waits, timeout=max(timeout, 0), return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for wait in waits:
-            wait.cancel()

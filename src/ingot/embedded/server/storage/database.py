@@ -13,6 +13,7 @@ import os
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,7 +72,7 @@ class Overtaken(ServerError):
 class Database:
     """An open file and the thread that writes to it. `on_done` is called from that thread, once a batch."""
 
-    def __init__(self, path: Path, on_done: Callable[[Sequence[Row], Exception | None], None]) -> None:
+    def __init__(self, path: Path, on_done: Callable[[Sequence[Row], Exception | None, float], None]) -> None:
         self._path = path
         self._on_done = on_done
         self._queue: queue.SimpleQueue[tuple[int, Row] | None] = queue.SimpleQueue()
@@ -107,6 +108,11 @@ class Database:
     def submit(self, epoch: int, row: Row) -> None:
         self._queue.put((epoch, row))
 
+    def size(self) -> int:
+        """Bytes on disk: the file, and the log beside it that SQLite has not yet moved into it."""
+        paths = (self._path, self._path.with_name(f"{self._path.name}-wal"))
+        return sum(path.stat().st_size for path in paths if path.exists())
+
     def close(self) -> None:
         """Write what is waiting, then let go of the file."""
         if self._thread.is_alive():
@@ -136,17 +142,18 @@ class Database:
     def _write(self, batch: Sequence[tuple[int, Row]]) -> None:
         doomed = [row for epoch, row in batch if epoch <= self._failed_epoch]
         if doomed:
-            self._on_done(doomed, Overtaken("a write that this one was based on failed"))
+            self._on_done(doomed, Overtaken("a write that this one was based on failed"), 0)
         rows = [row for epoch, row in batch if epoch > self._failed_epoch]
         if not rows:
             return
+        begun = time.perf_counter()
         try:
             self._commit(rows)
         except Exception as error:  # the edge of the thread: without it no write would ever be answered again
             self._failed_epoch = max(epoch for epoch, _ in batch)
-            self._on_done(rows, error)
+            self._on_done(rows, error, time.perf_counter() - begun)
         else:
-            self._on_done(rows, None)
+            self._on_done(rows, None, time.perf_counter() - begun)
 
     def _commit(self, rows: Sequence[Row]) -> None:
         connection = self._connection

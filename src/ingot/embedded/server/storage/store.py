@@ -32,6 +32,7 @@ from ingot.embedded.server.errors import expired, internal, method_not_allowed, 
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.registry import Registry
 from ingot.embedded.server.kinds.selectors import Selectable
+from ingot.embedded.server.storage.bell import Bell
 from ingot.embedded.server.storage.database import Database, ObjectRow, Overtaken, Row
 
 log = logging.getLogger(__name__)
@@ -117,7 +118,8 @@ class Collection:
         self.floor = since
         # Objects as they were can be had for versions from here on.
         self.snapshot_floor = since
-        self.changed = asyncio.Event()
+        # Rings when there is something new to see, or nothing more.
+        self.bell = Bell()
 
     def apply(self, change: Change) -> None:
         key = change.now.key
@@ -126,7 +128,7 @@ class Collection:
         else:
             self.place(change.now)
         self.remember(change)
-        self._announce()
+        self.bell.ring()
 
     def turn(self, kind: Kind) -> None:
         """The kind is defined anew: from now on objects are kept in the form of this one."""
@@ -135,11 +137,7 @@ class Collection:
 
     def end_era(self) -> None:
         self.era += 1
-        self._announce()
-
-    def _announce(self) -> None:
-        self.changed.set()
-        self.changed = asyncio.Event()
+        self.bell.ring()
 
     def place(self, item: Stored) -> None:
         if item.key not in self.items:
@@ -213,16 +211,28 @@ class Store:
         self.version = 0
         self._last = 0
         self.trouble = ""
-        self.closing = asyncio.Event()
+        self.closing = False
+        # Called from the writing thread after every transaction: the seconds it took, the writes it held.
+        self.on_commit: Callable[[float, int], None] = _nobody_counts
         self._database = Database(path, self._on_done)
         self._restore()
         self._database.start()
 
     async def close(self) -> None:
-        self.closing.set()
+        self.end_watches()
         await asyncio.to_thread(self._database.close)
         # Let the last acknowledgements through.
         await asyncio.sleep(0)
+
+    def end_watches(self) -> None:
+        """The server is about to stop: whoever watches is let go."""
+        self.closing = True
+        for collection in self._collections.values():
+            collection.bell.ring()
+
+    def size(self) -> int:
+        """What the file and its companions take on disk, in bytes."""
+        return self._database.size()
 
     def collection(self, kind: Kind) -> Collection:
         """The collection of this kind's objects. Raises 404 when the kind went while somebody was asking for it."""
@@ -339,7 +349,9 @@ class Store:
         self._database.submit(self._epoch, row)
         return future
 
-    def _on_done(self, rows: Sequence[Row], error: Exception | None) -> None:
+    def _on_done(self, rows: Sequence[Row], error: Exception | None, seconds: float) -> None:
+        if error is None:
+            self.on_commit(seconds, len(rows))
         self._loop.call_soon_threadsafe(self._finish, rows, error)
 
     def _finish(self, rows: Sequence[Row], error: Exception | None) -> None:
@@ -414,6 +426,10 @@ def _restored(kind: Kind, row: ObjectRow | Row, *, in_shape: bool) -> Stored:
     if in_shape and document.get("apiVersion") == kind.api_version:
         return stored(kind, document, version=row.version, at=row.at, body=row.body)
     return stored(kind, kind.shaped(document), version=row.version, at=row.at)
+
+
+def _nobody_counts(seconds: float, writes: int) -> None:
+    """Until somebody does."""
 
 
 def _change(type_: str, kind: Kind, now: Stored, before: Stored | None) -> Change:

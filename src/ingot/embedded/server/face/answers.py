@@ -1,0 +1,88 @@
+"""Answers: JSON with the headers that the API gives it, refusals, and lists that are too long for one piece of memory.
+
+A short list is sent with its length, as any object. A long one is sent while it is made: nobody else waits for it, and it is
+never in memory as a whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from aiohttp import web
+
+from ingot.embedded.server.documents import Document, encode
+from ingot.embedded.server.errors import Refused
+
+JSON: Final = "application/json"
+_NOT_CACHED: Final = "no-cache, private"
+# Enough for a system call to be worth it, little enough for others to have their turn.
+_PIECE: Final = 128 * 1024
+
+
+def of_json(document: Document, *, status: int = 200) -> web.Response:
+    return of_bytes(encode(document), status=status)
+
+
+def of_bytes(body: bytes, *, status: int = 200) -> web.Response:
+    return web.Response(
+        status=status, body=body, headers={"Content-Type": JSON, "Cache-Control": _NOT_CACHED}
+    )
+
+
+def refusing(refusal: Refused) -> web.Response:
+    response = of_json(refusal.status(), status=refusal.code)
+    if refusal.code == 401:
+        response.headers["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+def warn(response: web.Response, sentences: Iterable[str]) -> web.Response:
+    for sentence in sentences:
+        response.headers.add("Warning", f'299 - "{_header_text(sentence)}"')
+    return response
+
+
+def endless() -> web.StreamResponse:
+    """The start of an answer whose end is not known."""
+    return web.StreamResponse(headers={"Content-Type": JSON, "Cache-Control": _NOT_CACHED})
+
+
+async def of_parts(request: web.BaseRequest, parts: Iterable[bytes]) -> web.StreamResponse:
+    """One document, made and sent part by part."""
+    pieces = _pieces(parts)
+    first = next(pieces)
+    second = next(pieces, None)
+    if second is None:
+        return of_bytes(first)
+    response = endless()
+    await response.prepare(request)
+    await response.write(first)
+    while second is not None:
+        await response.write(second)
+        # Writing waits only for a slow reader; a fast one must not keep everybody else waiting.
+        await asyncio.sleep(0)
+        second = next(pieces, None)
+    await response.write_eof()
+    return response
+
+
+def _pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
+    waiting: list[bytes] = []
+    size = 0
+    for part in parts:
+        waiting.append(part)
+        size += len(part)
+        if size >= _PIECE:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield b"".join(waiting)
+
+
+def _header_text(text: str) -> str:
+    """Text from a client as part of a header: printable ASCII, quotes escaped, not too long."""
+    printable = text.encode("ascii", "backslashreplace").decode()[:256]
+    cleaned = "".join(character if character.isprintable() else "?" for character in printable)
+    return cleaned.replace("\\", "\\\\").replace('"', '\\"')

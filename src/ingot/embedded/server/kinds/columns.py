@@ -40,10 +40,11 @@ def age(since: str | None) -> str:
         seconds = int((datetime.now(UTC) - datetime.fromisoformat(since)).total_seconds())
     except (TypeError, ValueError):
         return "<invalid>"
-    return _duration(max(seconds, 0))
+    return duration(max(seconds, 0))
 
 
-def _duration(seconds: int) -> str:
+def duration(seconds: int) -> str:
+    """So many seconds in the two largest units that say something: `5d3h`, `12m`, `45s`."""
     minutes, hours, days, years = seconds // 60, seconds // 3600, seconds // 86400, seconds // (365 * 86400)
     if seconds < 120:
         return f"{seconds}s"

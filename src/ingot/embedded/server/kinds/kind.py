@@ -34,6 +34,10 @@ def _stays_as_it_is(document: Document) -> None:
     """Most kinds need nothing done when they go."""
 
 
+def _at_once(document: Document, wished: int | None) -> int:
+    return 0
+
+
 def _no_causes(new: Document, old: Document | None) -> list[Cause]:
     return []
 
@@ -60,8 +64,13 @@ class Kind:
     columns: tuple[Column, ...] = (columns.NAME, columns.AGE)
     verbs: tuple[str, ...] = ALL_VERBS
     has_status: bool = False
-    # Built-in kinds take strategic patches and unconditional updates, and have no generation.
+    # Built-in kinds take strategic patches and unconditional updates, and only some of them count generations.
     built_in: bool = False
+    counts_generations: bool = False
+    # Whether whoever creates an object also says how it is doing: a node registers with its status.
+    born_with_status: bool = False
+    # How many seconds an object has to end when nobody says otherwise, and those it gets of what is wished for.
+    grace: Callable[[Document, int | None], int] = _at_once
     fields: Mapping[str, FieldReader] = field(default_factory=dict)
     # Fills in what the schema cannot, in place; raises Refused where Kubernetes cannot even decode.
     prepare: Callable[[Document, Document | None], None] = _nothing
@@ -87,6 +96,10 @@ class Kind:
     @property
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def has_generation(self) -> bool:
+        return self.counts_generations or not self.built_in
 
     @property
     def list_kind(self) -> str:

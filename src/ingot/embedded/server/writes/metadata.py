@@ -89,7 +89,7 @@ def born(kind: Kind, metadata: Document) -> None:
             metadata.pop(name, None)
     metadata["uid"] = str(uuid.uuid4())
     metadata["creationTimestamp"] = timestamp()
-    if not kind.built_in:
+    if kind.has_generation:
         metadata["generation"] = 1
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ingot.api.meta import Key
-from ingot.embedded.server.documents import Document, dig, timestamp
+from ingot.embedded.server.documents import Document, dig
 from ingot.embedded.server.errors import (
     Cause,
     already_exists,
@@ -29,7 +29,7 @@ from ingot.embedded.server.kinds.builtins import FIRST_NAMESPACES, NAMESPACES
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.names import generated
 from ingot.embedded.server.storage.store import Store, Stored, is_terminating, stored
-from ingot.embedded.server.writes import managing
+from ingot.embedded.server.writes import ending, managing
 from ingot.embedded.server.writes import metadata as meta
 from ingot.embedded.server.writes.admission import Admission
 from ingot.embedded.server.writes.apply import Entry
@@ -60,6 +60,8 @@ class Deletion:
     uid: str = ""
     version: str = ""
     propagation: str = "Background"
+    # Seconds the object has to end; None leaves that to the object.
+    grace: int | None = None
     dry_run: bool = False
 
 
@@ -88,7 +90,7 @@ class Writing:
             metadata["name"] = generated(metadata["generateName"])
         meta.born(kind, metadata)
         new = {**document, "metadata": metadata}
-        if kind.has_status:
+        if kind.has_status and not kind.born_with_status:
             new.pop("status", None)
         self._shape(kind, new, None, unknown, manner)
         if managed is None:
@@ -188,9 +190,12 @@ class Writing:
             "finalizers", ()
         ):
             metadata["finalizers"] = [*metadata.get("finalizers", ()), finalizer]
-        stays = bool(metadata.get("finalizers")) or kind is NAMESPACES
-        if stays and not is_terminating(old):
-            _mark_deleted(kind, new)
+        seconds = ending.seconds_left(kind, old, wish.grace)
+        stays = bool(metadata.get("finalizers")) or kind is NAMESPACES or seconds != 0
+        if stays and seconds is not None and not (is_terminating(old) and ending.is_over(old)):
+            ending.mark(new, seconds)
+            if kind is NAMESPACES:
+                new["status"] = {**new.get("status", {}), "phase": "Terminating"}
         if wish.dry_run:
             return stored(kind, new, version=current.version, at=current.at), not stays
         if not stays:
@@ -237,7 +242,8 @@ class Writing:
         metadata["resourceVersion"] = str(current.version)
         if manner.dry_run:
             return stored(kind, new, version=current.version, at=current.at)
-        if is_terminating(new) and not metadata.get("finalizers") and kind is not NAMESPACES:
+        ends = is_terminating(new) and not metadata.get("finalizers") and ending.is_over(new)
+        if ends and kind is not NAMESPACES:
             return await self._store.remove(kind, new)
         return await self._store.put(kind, new)
 
@@ -344,17 +350,6 @@ def _own_part_only(kind: Kind, new: Document, old: Document, subresource: str) -
         if "status" in old:
             new["status"] = old["status"]
     return new
-
-
-def _mark_deleted(kind: Kind, document: Document) -> None:
-    metadata = document["metadata"]
-    metadata["deletionTimestamp"] = timestamp()
-    metadata["deletionGracePeriodSeconds"] = 0
-    if "generation" in metadata:
-        # Like Kubernetes: who watches generations should notice that the object is going.
-        metadata["generation"] += 1
-    if kind is NAMESPACES:
-        document["status"] = {**document.get("status", {}), "phase": "Terminating"}
 
 
 def _report_unknown(unknown: list[str], manner: Manner) -> None:

@@ -10,7 +10,7 @@ even when a rule became stricter after the object was made.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from ingot.api.admission import baremetalhost, claims, companions, ironic, switches
 from ingot.api.admission.errors import FieldError, Kind
@@ -20,7 +20,9 @@ from ingot.api.baremetalhost import BARE_METAL_HOSTS
 from ingot.api.firmwareschema import FIRMWARE_SCHEMAS
 from ingot.api.meta import Resource
 
-__all__ = ["NOTHING", "SEEN_BY_RULES", "FieldError", "Kind", "Others", "check", "check_deletion"]
+__all__ = ["NOTHING", "SEEN_BY_RULES", "FieldError", "Kind", "Others", "check", "check_deletion", "operations"]
+
+Operation = Literal["CREATE", "UPDATE", "DELETE"]
 
 _RULES: Final[dict[tuple[str, str], Rules[Any]]] = {
     ("metal3.io", "BareMetalHost"): baremetalhost.RULES,
@@ -40,6 +42,14 @@ _RULES: Final[dict[tuple[str, str], Rules[Any]]] = {
 
 SEEN_BY_RULES: Final[tuple[Resource[Any], ...]] = (BARE_METAL_HOSTS, FIRMWARE_SCHEMAS)
 """The kinds that rules look at through `Others`."""
+
+
+def operations(group: str, kind: str) -> tuple[Operation, ...]:
+    """What about this kind rules have a say in, in the API's words: nothing, or what a webhook has to be asked about."""
+    rules = _RULES.get((group, kind))
+    if rules is None:
+        return ()
+    return ("CREATE", "UPDATE", "DELETE") if rules.guards_deletion else ("CREATE", "UPDATE")
 
 
 def check(

@@ -44,6 +44,10 @@ class Rules(Generic[K]):
         self._deletion = deletion
         self._decode = decode or self._converted
 
+    @property
+    def guards_deletion(self) -> bool:
+        return bool(self._deletion)
+
     def check(self, new: Document, old: Document | None, others: Others = NOTHING) -> list[FieldError]:
         """What is wrong with creating `new`, or with making `old` into `new`."""
         try:

@@ -226,10 +226,14 @@ async def deletion(request: web.BaseRequest, parameters: Mapping[str, str]) -> D
     if policy not in ("", "Orphan", "Background", "Foreground"):
         raise unprocessable(f'propagationPolicy: Unsupported value: "{policy[:40]}"')
     dry = _typed(options, "dryRun", list) or [parameters.get("dryRun", "")]
+    grace = _typed(options, "gracePeriodSeconds", int)
+    if grace is None and parameters.get("gracePeriodSeconds"):
+        grace = _number(parameters, "gracePeriodSeconds")
     return Deletion(
         uid=_typed(preconditions, "uid", str) or "",
         version=_typed(preconditions, "resourceVersion", str) or "",
         propagation=policy or "Background",
+        grace=grace,
         dry_run=any(_dry_run(str(item)) for item in dry),
     )
 

@@ -20,7 +20,16 @@ from ingot.api.baremetalhost import BARE_METAL_HOSTS
 from ingot.api.firmwareschema import FIRMWARE_SCHEMAS
 from ingot.api.meta import Resource
 
-__all__ = ["NOTHING", "SEEN_BY_RULES", "FieldError", "Kind", "Others", "check", "check_deletion", "operations"]
+__all__ = [
+    "NOTHING",
+    "SEEN_BY_RULES",
+    "FieldError",
+    "Kind",
+    "Others",
+    "check",
+    "check_deletion",
+    "operations",
+]
 
 Operation = Literal["CREATE", "UPDATE", "DELETE"]
 

@@ -5,6 +5,7 @@ from ingot.trust.credentials import htpasswd_line, kept_token, random_token
 from ingot.trust.errors import AuthorityError, TrustError
 from ingot.trust.files import write_private, write_public
 from ingot.trust.redaction import HIDDEN, Secret, redact
+from ingot.trust.serving import ServingTls
 
 __all__ = [
     "HIDDEN",
@@ -12,6 +13,7 @@ __all__ = [
     "AuthorityError",
     "Certificate",
     "Secret",
+    "ServingTls",
     "TrustError",
     "client_context",
     "htpasswd_line",

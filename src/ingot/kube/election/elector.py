@@ -49,9 +49,14 @@ class Elector:
         identity: str = "",
         timing: Timing = TIMING,
         clock: Clock = seconds_since_boot,
+        on_loss: Callable[[], None] = lambda: None,
     ) -> None:
-        """`connect` makes the client for the thread: another one than that of the main loop, and without a guard."""
+        """`connect` makes the client for the thread: another one than that of the main loop, and without a guard.
+
+        `on_loss` is called in the thread when leadership is over and nobody asked for it: the main loop may hear of it too late.
+        """
         self._connect = connect
+        self._on_loss = on_loss
         self._lease = lease
         self._timing = timing
         self._clock = clock
@@ -102,6 +107,8 @@ class Elector:
         ) as error:  # the edge of the thread: without it nobody renews, so nobody may go on working
             log.exception("the election for Lease %s ended by an error", self._lease)
             self.leadership.end(f"the election for Lease {self._lease} ended by an error: {error}")
+        if not self._stop.is_set():
+            self._on_loss()
 
     async def _contend(self) -> None:
         self._nudge = asyncio.Event()

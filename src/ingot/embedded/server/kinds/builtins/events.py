@@ -1,24 +1,79 @@
-"""Event: what happened to an object of its own namespace."""
+"""Event: what happened to an object of its own namespace.
+
+The same objects are served in two groups that name the fields differently: the core one, in whose form they are kept
+(old recorders, kubectl), and `events.k8s.io` (newer recorders), whose writers have to say more.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from ingot.embedded.server.documents import Document, dig
 from ingot.embedded.server.errors import Cause, cause
-from ingot.embedded.server.kinds.builtins.fields import fields_of, text
+from ingot.embedded.server.kinds.builtins import rules
+from ingot.embedded.server.kinds.builtins.making import built_in
+from ingot.embedded.server.kinds.builtins.tables import message
 from ingot.embedded.server.kinds.columns import NAME, Column, age
-from ingot.embedded.server.kinds.kind import Kind, field_at
+from ingot.embedded.server.kinds.kind import field_at
+
+# Field of events.k8s.io → field of the core group.
+_OTHER_NAMES: Final = {
+    "regarding": "involvedObject",
+    "note": "message",
+    "reportingController": "reportingComponent",
+    "deprecatedSource": "source",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+}
+_NOTE_LIMIT: Final = 1024
 
 
-def _check_event(new: Document, old: Document | None) -> list[Cause]:
-    about = dig(new, "involvedObject", "namespace") or ""
-    here = dig(new, "metadata", "namespace")
-    if about != here and not (about == "" and here in ("default", "kube-system")):
-        return [
-            cause("Invalid", "involvedObject.namespace", "does not match event.namespace", shown=f'"{about}"')
-        ]
+def _to_core(event: Document) -> Document:
+    made = {_OTHER_NAMES.get(name, name): value for name, value in event.items()}
+    made.setdefault("involvedObject", {})
+    return made
+
+
+def _from_core(event: Document) -> Document:
+    names = {core: new for new, core in _OTHER_NAMES.items()}
+    return {names.get(name, name): value for name, value in event.items()}
+
+
+def _check(new: Document, old: Document | None) -> list[Cause]:
+    return _place(new, "involvedObject")
+
+
+def _check_new_style(new: Document, old: Document | None) -> list[Cause]:
+    found = _place(new, "regarding")
+    if old is not None:
+        return found
+    found += [
+        cause("Required", name, "")
+        for name in ("eventTime", "reportingController", "reportingInstance", "action", "reason")
+        if not new.get(name)
+    ]
+    if new.get("type") not in ("Normal", "Warning"):
+        found.append(
+            cause("Invalid", "type", 'must be "Normal" or "Warning"', shown=rules.shown(new.get("type", "")))
+        )
+    if len(new.get("note", "")) > _NOTE_LIMIT:
+        found.append(cause("Invalid", "note", f"can have at most {_NOTE_LIMIT} characters", shown='""'))
+    return found
+
+
+def _place(event: Document, about: str) -> list[Cause]:
+    there = dig(event, about, "namespace") or ""
+    here = dig(event, "metadata", "namespace")
+    if there != here and not (there == "" and here in ("default", "kube-system")):
+        words = "does not match event.namespace"
+        return [cause("Invalid", f"{about}.namespace", words, shown=rules.shown(there))]
     return []
+
+
+# Both groups show the same columns, read from the core form.
 
 
 def _last_seen(event: Document) -> str:
@@ -39,65 +94,42 @@ def _source(event: Document) -> str:
     return ", ".join(part for part in parts if part)
 
 
-_REFERENCE: Final = {
-    name: text(words)
-    for name, words in {
-        "apiVersion": "API version of the object.",
-        "fieldPath": "The part of the object that is meant.",
-        "kind": "Kind of the object.",
-        "name": "Name of the object.",
-        "namespace": "Namespace of the object.",
-        "resourceVersion": "The version of the object that was meant.",
-        "uid": "UID of the object.",
-    }.items()
-}
-_TIME: Final = {"format": "date-time", "nullable": True}
+_COLUMNS: Final = (
+    Column("Last Seen", _last_seen, description="Time since it was last seen."),
+    Column("Type", lambda d: d.get("type"), description="Normal or Warning."),
+    Column("Reason", lambda d: d.get("reason"), description="Why, in one word."),
+    Column("Object", _about, description="The object it is about."),
+    Column("Subobject", lambda d: dig(d, "involvedObject", "fieldPath"), priority=1, description="Its part."),
+    Column("Source", _source, priority=1, description="Who noticed."),
+    Column("Message", lambda d: str(d.get("message") or "").strip(), description="What happened."),
+    Column(
+        "First Seen",
+        lambda d: age(d.get("firstTimestamp") or d.get("eventTime")),
+        priority=1,
+        description="Time since it was first seen.",
+    ),
+    Column(
+        "Count",
+        lambda d: str(d.get("count") or dig(d, "series", "count") or 1),
+        priority=1,
+        description="How often it was seen.",
+    ),
+    Column(NAME.name, NAME.read, format="name", priority=1, description=NAME.description),
+)
 
-EVENTS: Final = Kind(
-    group="",
-    version="v1",
-    kind="Event",
-    plural="events",
-    singular="event",
+
+def _read_as_core(read: Callable[[Document], object]) -> Callable[[Document], object]:
+    return lambda event: read(_to_core(event))
+
+
+_REFERENCE: Final = tuple(message("io.k8s.api.core.v1.ObjectReference").by_name)
+
+EVENTS: Final = built_in(
+    "",
+    "Event",
+    "events",
     short_names=("ev",),
-    built_in=True,
-    schema=fields_of(
-        "Something that happened to an object, told by whoever noticed. Events are kept for an hour.",
-        involvedObject=fields_of("The object this is about.", **_REFERENCE),
-        related=fields_of("A second object that had a part in it.", **_REFERENCE),
-        reason=text("Why, in one word for programs."),
-        message=text("What happened, in a sentence for people."),
-        type=text("Normal, or Warning."),
-        action=text("What was done or failed."),
-        count={"type": "integer", "format": "int32", "description": "How often it was seen."},
-        firstTimestamp=text("When it was first seen.", **_TIME),
-        lastTimestamp=text("When it was last seen.", **_TIME),
-        eventTime=text("When it happened, with microseconds.", **_TIME),
-        reportingComponent=text("The controller that tells it."),
-        reportingInstance=text("Which of its instances."),
-        source=fields_of("Who noticed.", component=text("The component."), host=text("The node it runs on.")),
-        series=fields_of(
-            "A series of like events.",
-            count={"type": "integer", "format": "int32", "description": "How many so far."},
-            lastObservedTime=text("When the last one was seen.", **_TIME),
-        ),
-    ),
-    columns=(
-        Column("Last Seen", _last_seen, description="Time since it was last seen."),
-        Column("Type", lambda d: d.get("type"), description="Normal or Warning."),
-        Column("Reason", lambda d: d.get("reason"), description="Why, in one word."),
-        Column("Object", _about, description="The object it is about."),
-        Column(
-            "Subobject", lambda d: dig(d, "involvedObject", "fieldPath"), priority=1, description="Its part."
-        ),
-        Column("Source", _source, priority=1, description="Who noticed."),
-        Column("Message", lambda d: str(d.get("message") or "").strip(), description="What happened."),
-        Column("First Seen", lambda d: age(d.get("firstTimestamp") or d.get("eventTime")), priority=1),
-        Column(
-            "Count", lambda d: d.get("count") or dig(d, "series", "count") or 1, type="integer", priority=1
-        ),
-        Column(NAME.name, NAME.read, format="name", priority=1, description=NAME.description),
-    ),
+    columns=_COLUMNS,
     fields={
         name: field_at(f".{name}")
         for name in (
@@ -108,5 +140,19 @@ EVENTS: Final = Kind(
         )
     }
     | {"source": lambda d: str(dig(d, "source", "component") or d.get("reportingComponent") or "")},
-    check=_check_event,
+    check=_check,
+)
+
+NEW_STYLE_EVENTS: Final = replace(
+    built_in(
+        "events.k8s.io",
+        "Event",
+        "events",
+        short_names=("ev",),
+        columns=tuple(replace(column, read=_read_as_core(column.read)) for column in _COLUMNS),
+        check=_check_new_style,
+    ),
+    stored_as=EVENTS,
+    to_home=_to_core,
+    from_home=_from_core,
 )

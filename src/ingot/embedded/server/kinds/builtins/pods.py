@@ -1,0 +1,146 @@
+"""Pod: born Pending, bound to a node once, and ended by that node.
+
+A pod is what its creator said: of its spec only images, tolerations and deadlines can change later. Deleting one that
+runs somewhere only asks for its end; it is gone when its node says so, with a grace of nought.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any, Final
+
+from ingot.embedded.server.documents import Document, dig
+from ingot.embedded.server.errors import Cause, cause
+from ingot.embedded.server.kinds.builtins import podspecs
+from ingot.embedded.server.kinds.builtins.making import built_in
+from ingot.embedded.server.kinds.builtins.podcells import POD_COLUMNS
+from ingot.embedded.server.kinds.jsonpath import as_text
+from ingot.embedded.server.kinds.kind import FieldReader, field_at
+from ingot.embedded.server.kinds.quantity import value_of
+
+_COUNTED: Final = ("cpu", "memory")
+
+
+def _prepare(new: Document, old: Document | None) -> None:
+    spec = new.setdefault("spec", {})
+    podspecs.fill_in(spec)
+    if old is not None:
+        return
+    spec.setdefault("enableServiceLinks", True)
+    if spec.get("hostNetwork"):
+        for container in podspecs.containers_of(spec):
+            for port in container.get("ports", ()):
+                port.setdefault("hostPort", port.get("containerPort", 0))
+    new["status"] = {"phase": "Pending", "qosClass": quality(spec)}
+
+
+def quality(spec: Document) -> str:
+    """Guaranteed, Burstable or BestEffort: who has to go first when a node runs out."""
+    resources = [container.get("resources") or {} for container in podspecs.containers_of(spec)]
+    asked = [
+        (dig(part, "requests", name) or dig(part, "limits", name), dig(part, "limits", name))
+        for part in resources
+        for name in _COUNTED
+    ]
+    if not any(_counts(request) or _counts(limit) for request, limit in asked):
+        return "BestEffort"
+    return (
+        "Guaranteed" if all(_counts(limit) and request == limit for request, limit in asked) else "Burstable"
+    )
+
+
+def _counts(quantity: str | None) -> bool:
+    return quantity is not None and bool(value_of(quantity))
+
+
+def _check(new: Document, old: Document | None) -> list[Cause]:
+    if old is None:
+        return podspecs.problems(new["spec"], "spec")
+    if _what_stays(new["spec"], old["spec"]) != old["spec"]:
+        words = (
+            "pod updates may not change fields other than `spec.containers[*].image`,"
+            "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to "
+            "existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was "
+            "previously negative)"
+        )
+        return [cause("Forbidden", "spec", words)]
+    found = podspecs.problems(new["spec"], "spec")
+    tolerations = new["spec"].get("tolerations", [])
+    if any(toleration not in tolerations for toleration in old["spec"].get("tolerations", [])):
+        words = "existing toleration can not be modified except its tolerationSeconds"
+        found.append(cause("Forbidden", "spec.tolerations", words))
+    return found
+
+
+def _what_stays(new: Document, old: Document) -> Document:
+    """The new spec with the old values where a change is allowed: equal to the old one if nothing else changed."""
+    made: Document = copy.deepcopy(new)
+    for part in ("initContainers", "containers"):
+        for container, before in zip(made.get(part, ()), old.get(part, ()), strict=False):
+            container["image"] = before.get("image", "")
+    for name in ("activeDeadlineSeconds", "tolerations"):
+        made.pop(name, None)
+        if name in old:
+            made[name] = old[name]
+    return made
+
+
+def _grace(pod: Document, wished: int | None) -> int:
+    """What runs nowhere, or no more, needs no time to end."""
+    if not dig(pod, "spec", "nodeName") or dig(pod, "status", "phase") in ("Succeeded", "Failed"):
+        return 0
+    seconds = dig(pod, "spec", "terminationGracePeriodSeconds") if wished is None else wished
+    return 1 if (seconds or 0) < 0 else int(seconds or 0)
+
+
+def bound(pod: Document, binding: Document) -> Document:
+    """The pod on the node a Binding names, changed in place. Binding it twice is refused by `binding_problem`."""
+    pod["spec"]["nodeName"] = dig(binding, "target", "name")
+    for name in ("labels", "annotations"):
+        pod["metadata"].setdefault(name, {}).update(dig(binding, "metadata", name) or {})
+    conditions: list[Any] = pod.setdefault("status", {}).setdefault("conditions", [])
+    if not any(condition.get("type") == "PodScheduled" for condition in conditions):
+        conditions.append({"type": "PodScheduled", "status": "True"})
+    return pod
+
+
+def _truth(path: str) -> FieldReader:
+    read = field_at(path)
+    return lambda pod: read(pod) or "false"
+
+
+def _address(pod: Document) -> str:
+    return as_text(dig(pod, "status", "podIP") or "")
+
+
+PODS: Final = replace(
+    built_in(
+        "",
+        "Pod",
+        "pods",
+        short_names=("po",),
+        categories=("all",),
+        status=True,
+        generation=True,
+        columns=POD_COLUMNS,
+        fields={
+            **{
+                name: field_at(f".{name}")
+                for name in (
+                    "spec.nodeName",
+                    "spec.restartPolicy",
+                    "spec.schedulerName",
+                    "spec.serviceAccountName",
+                    "status.phase",
+                    "status.nominatedNodeName",
+                )
+            },
+            "spec.hostNetwork": _truth(".spec.hostNetwork"),
+            "status.podIP": _address,
+        },
+        prepare=_prepare,
+        check=_check,
+    ),
+    grace=_grace,
+)

@@ -19,6 +19,7 @@ from ingot.embedded.server.kinds.registry import Registry
 from ingot.embedded.server.storage.store import Store, is_terminating
 from ingot.embedded.server.writes.admission import Admission
 from ingot.embedded.server.writes.garbage import Garbage
+from ingot.embedded.server.writes.webhooks import Webhooks
 from ingot.embedded.server.writes.writing import Deletion, Manner, Writing
 
 WIDGET = from_crd(widget_crd())
@@ -30,7 +31,7 @@ class Room:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.writing = Writing(store, Admission(store, REGISTRY))
+        self.writing = Writing(store, Admission(store, REGISTRY), Webhooks(store, REGISTRY))
 
     async def widget(self, name: str, *, owner: str = "", **metadata: Any) -> str:
         """Create a widget, perhaps one that belongs to the owner with this uid; answers with its uid."""

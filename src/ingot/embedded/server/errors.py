@@ -73,12 +73,13 @@ class Refused(ServerError):
         self.reason = reason
         self.message = message
         self.details = dict(details or {})
+        # Said to the client beside the refusal.
+        self.warnings: Sequence[str] = ()
         if causes:
             self.details["causes"] = [
-                {"reason": cause.reason, "message": cause.message, "field": cause.field}
-                if cause.field
-                else {"reason": cause.reason, "message": cause.message}
+                {name: text for name, text in found if text}
                 for cause in causes
+                if (found := (("reason", cause.reason), ("message", cause.message), ("field", cause.field)))
             ]
 
     def status(self) -> Document:
@@ -184,7 +185,9 @@ def version_too_new(asked: int, current: int) -> Refused:
 
 
 def internal(message: str) -> Refused:
-    return Refused(500, "InternalError", f"Internal error occurred: {message}")
+    return Refused(
+        500, "InternalError", f"Internal error occurred: {message}", causes=[Cause("", "", message)]
+    )
 
 
 def _about(kind: Kind, name: str) -> Document:

@@ -36,6 +36,7 @@ from ingot.embedded.server.kinds.registry import Registry
 from ingot.embedded.server.storage.store import Store
 from ingot.embedded.server.writes.admission import Admission
 from ingot.embedded.server.writes.garbage import Garbage
+from ingot.embedded.server.writes.webhooks import Webhooks
 from ingot.embedded.server.writes.writing import Deletion, Manner, Writing
 from ingot.trust import Authority, Certificate
 
@@ -77,7 +78,8 @@ async def serve(
         registry = Registry((*BUILT_IN, *(from_crd(definition) for definition in definitions)))
         store = Store(folder / "api.db", registry)
         try:
-            writing = Writing(store, Admission(store, registry))
+            webhooks = Webhooks(store, registry)
+            writing = Writing(store, Admission(store, registry), webhooks)
             await _install(store, writing, definitions)
             metrics = Metrics(store)
             api = Api(store=store, registry=registry, gate=gate, writing=writing, metrics=metrics)
@@ -94,6 +96,7 @@ async def serve(
                 finally:
                     for task in background:
                         task.cancel()
+                    await webhooks.close()
         finally:
             await store.close()
 

@@ -1,15 +1,16 @@
 """Creating, changing and deleting: from what a client wants to what is stored.
 
 Every write goes the same way: bring the document into shape, let the server's own part stand, check, decide, store.
-The decision is taken on the newest state without waiting in between, so two writers never both win. What would change
-nothing is not written. A refused write has changed nothing.
+The decision is taken on the newest state without waiting in between, so two writers never both win; where webhooks have
+to be asked in between, it is taken again if the object changed meanwhile. What would change nothing is not written. A
+refused write has changed nothing.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ingot.api.meta import Key
@@ -34,12 +35,15 @@ from ingot.embedded.server.writes import metadata as meta
 from ingot.embedded.server.writes.admission import Admission
 from ingot.embedded.server.writes.apply import Entry
 from ingot.embedded.server.writes.managing import Configuration
+from ingot.embedded.server.writes.webhooks import CREATE, DELETE, ITSELF, UPDATE, Attempt, User, Webhooks
 
 Edit = Callable[[Document], Document]
 
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"
 _PROPAGATION: Final = {"Orphan": ORPHAN, "Foreground": FOREGROUND}
+# How often a write is decided anew because the object changed while webhooks were asked.
+_DECISIONS: Final = 10
 
 
 @dataclass(slots=True)
@@ -51,6 +55,7 @@ class Manner:
     # Who owns what this write sets.
     manager: str = "ingot"
     warnings: list[str] = field(default_factory=list)
+    user: User = ITSELF
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +68,14 @@ class Deletion:
     # Seconds the object has to end; None leaves that to the object.
     grace: int | None = None
     dry_run: bool = False
+    user: User = ITSELF
 
 
 class Writing:
-    def __init__(self, store: Store, admission: Admission) -> None:
+    def __init__(self, store: Store, admission: Admission, webhooks: Webhooks) -> None:
         self._store = store
         self._admission = admission
+        self._webhooks = webhooks
 
     async def create(
         self,
@@ -98,9 +105,17 @@ class Writing:
             managing.record(kind, new, None, sent=sent, manager=manner.manager)
         else:
             managing.put(new, managed)
+        key = Key(namespace if kind.namespaced else "", metadata.get("name", ""))
+        attempt = _attempt(CREATE, kind, key, manner)
+        is_told = self._webhooks.concern(attempt)
+        if is_told:
+            new = await self._mutated(attempt, new, None, manner)
+            _check_place(kind, new["metadata"], namespace)
+            key = Key(key.namespace, new["metadata"].get("name", ""))
         self._check(kind, new, None)
+        if is_told:
+            await self._webhooks.validated(replace(attempt, key=key), new, None, manner.warnings)
         self._check_namespace(kind, namespace)
-        key = Key(namespace if kind.namespaced else "", metadata["name"])
         if (there := self._store.head(kind, key)) is not None:
             await self._store.settled(there)
             raise already_exists(kind, key.name)
@@ -111,36 +126,50 @@ class Writing:
     async def change(
         self, kind: Kind, key: Key, edit: Edit, manner: Manner, *, subresource: str = "", whole: bool = False
     ) -> Stored:
-        """Replace the object by what `edit` makes of it. `whole` is a PUT: a custom kind must then name its version."""
-        current = self._store.head(kind, key)
-        if current is None:
-            raise not_found(kind, key.name)
-        # The edit works on its own copy: patches share what they do not touch.
-        new = edit(current.document(kind))
-        return await self._replace(kind, key, current, new, manner, subresource=subresource, whole=whole)
+        """Replace the object by what `edit` makes of it. `whole` is a PUT: a custom kind must then name its version.
+
+        The edit may be asked for more than once, each time with the newest state.
+        """
+        for _ in range(_DECISIONS):
+            current = self._store.head(kind, key)
+            if current is None:
+                raise not_found(kind, key.name)
+            # The edit works on its own copy: patches share what they do not touch.
+            new = edit(current.document(kind))
+            item = await self._replace(kind, key, current, new, manner, subresource=subresource, whole=whole)
+            if item is not None:
+                return item
+        raise modified_meanwhile(kind, key.name)
 
     async def apply(
         self, kind: Kind, key: Key, config: Configuration, manner: Manner, *, subresource: str = ""
     ) -> tuple[Stored, bool]:
         """Lay a configuration over the object, or create it so. Answers with the object and whether it is new."""
-        current = self._store.head(kind, key)
-        if current is None and subresource:
-            raise not_found(kind, key.name)
-        live = current.document(kind) if current is not None else None
-        new, managed = managing.lay_over(kind, live, config, manager=manner.manager, subresource=subresource)
-        if current is None:
-            metadata = meta.read(kind, new, [])
-            _check_place(kind, metadata, key.namespace, name=key.name)
-            if metadata.get("uid"):
-                raise conflict(
-                    kind,
-                    key.name,
-                    f"uid mismatch: the provided object specified uid {metadata['uid']}, "
-                    "and no existing object was found",
-                )
-            return await self.create(kind, key.namespace, new, manner, managed=managed), True
-        item = await self._replace(kind, key, current, new, manner, subresource=subresource, managed=managed)
-        return item, False
+        for _ in range(_DECISIONS):
+            current = self._store.head(kind, key)
+            if current is None and subresource:
+                raise not_found(kind, key.name)
+            live = current.document(kind) if current is not None else None
+            new, managed = managing.lay_over(
+                kind, live, config, manager=manner.manager, subresource=subresource
+            )
+            if current is None:
+                metadata = meta.read(kind, new, [])
+                _check_place(kind, metadata, key.namespace, name=key.name)
+                if metadata.get("uid"):
+                    raise conflict(
+                        kind,
+                        key.name,
+                        f"uid mismatch: the provided object specified uid {metadata['uid']}, "
+                        "and no existing object was found",
+                    )
+                return await self.create(kind, key.namespace, new, manner, managed=managed), True
+            item = await self._replace(
+                kind, key, current, new, manner, subresource=subresource, managed=managed
+            )
+            if item is not None:
+                return item, False
+        raise modified_meanwhile(kind, key.name)
 
     async def _replace(
         self,
@@ -153,7 +182,9 @@ class Writing:
         subresource: str = "",
         whole: bool = False,
         managed: list[Entry] | None = None,
-    ) -> Stored:
+    ) -> Stored | None:
+        """None when the object changed while webhooks were asked: then nothing is decided yet."""
+        said = len(manner.warnings)
         old = current.document(kind)
         sent = dig(new, "metadata", "managedFields")
         unknown: list[str] = []
@@ -168,20 +199,48 @@ class Writing:
             managing.record(kind, new, old, sent=sent, manager=manner.manager, subresource=subresource)
         else:
             managing.put(new, managed)
+        attempt = _attempt(UPDATE, kind, key, manner, subresource)
+        if not self._webhooks.concern(attempt):
+            self._check(kind, new, old)
+            return await self._commit(kind, new, old, current, manner)
+        new = await self._mutated(attempt, new, old, manner)
+        _check_place(kind, new["metadata"], key.namespace, name=key.name)
+        managed_fields = new["metadata"].get("managedFields")
+        new = _own_part_only(kind, new, old, subresource)
+        if managed_fields is not None:
+            new["metadata"]["managedFields"] = managed_fields
         self._check(kind, new, old)
-        return await self._commit(kind, new, old, current, manner)
+        await self._webhooks.validated(attempt, new, old, manner.warnings)
+        if self._is_newest(kind, current):
+            return await self._commit(kind, new, old, current, manner)
+        del manner.warnings[said:]
+        return None
 
     async def delete(self, kind: Kind, key: Key, wish: Deletion) -> tuple[Stored, bool]:
         """Delete, or mark for deletion while somebody still holds on. Answers with the last state and whether it is gone."""
-        current = self._store.head(kind, key)
-        if current is None:
-            raise not_found(kind, key.name)
-        _check_deletion(kind, key.name, wish, current)
-        if kind is NAMESPACES and key.name in FIRST_NAMESPACES:
-            raise forbidden(f'namespaces "{key.name}" is forbidden: this namespace may not be deleted')
+        options = {**_options("DeleteOptions", dry_run=wish.dry_run), "propagationPolicy": wish.propagation}
+        attempt = Attempt(DELETE, kind, key, wish.user, "", wish.dry_run, options)
+        for _ in range(_DECISIONS):
+            current = self._store.head(kind, key)
+            if current is None:
+                raise not_found(kind, key.name)
+            _check_deletion(kind, key.name, wish, current)
+            if kind is NAMESPACES and key.name in FIRST_NAMESPACES:
+                raise forbidden(f'namespaces "{key.name}" is forbidden: this namespace may not be deleted')
+            if not self._webhooks.concern(attempt):
+                return await self._let_go(kind, current, wish)
+            old = current.document(kind)
+            warnings: list[str] = []
+            await self._webhooks.mutated(attempt, None, old, warnings)
+            await self._webhooks.validated(attempt, None, old, warnings)
+            if self._is_newest(kind, current):
+                return await self._let_go(kind, current, wish)
+        raise modified_meanwhile(kind, key.name)
+
+    async def _let_go(self, kind: Kind, current: Stored, wish: Deletion) -> tuple[Stored, bool]:
         old = current.document(kind)
         if problems := self._admission.deleted(kind, old):
-            raise invalid(kind, key.name, problems)
+            raise invalid(kind, current.key.name, problems)
         new = copy.deepcopy(old)
         if not is_terminating(old):
             kind.leave(new)
@@ -265,6 +324,27 @@ class Writing:
         if problems:
             raise invalid(kind, name, problems)
 
+    async def _mutated(
+        self, attempt: Attempt, new: Document, old: Document | None, manner: Manner
+    ) -> Document:
+        """What mutating webhooks make of the document; what the server owns stays as it was."""
+        made = await self._webhooks.mutated(attempt, new, old, manner.warnings)
+        if made is None or made is new:
+            return new
+        metadata = meta.read(attempt.kind, made, [])
+        meta.carried_over(metadata, new["metadata"])
+        # What a webhook changes belongs to nobody.
+        if "managedFields" in new["metadata"]:
+            metadata["managedFields"] = new["metadata"]["managedFields"]
+        made = {**made, "metadata": metadata}
+        attempt.kind.prepare(made, old)
+        attempt.kind.shape.conform(made)
+        return made
+
+    def _is_newest(self, kind: Kind, item: Stored) -> bool:
+        latest = self._store.head(kind, item.key)
+        return latest is not None and latest.version == item.version
+
     def _check_namespace(self, kind: Kind, namespace: str) -> None:
         if not kind.namespaced:
             return
@@ -277,6 +357,16 @@ class Writing:
                 "metadata.namespace", "NamespaceTerminating", f"namespace {namespace} is being terminated"
             )
             raise forbidden(f"{kind.resource} is forbidden: {words}", causes=[terminating])
+
+
+def _attempt(operation: str, kind: Kind, key: Key, manner: Manner, subresource: str = "") -> Attempt:
+    options = _options(f"{operation.capitalize()}Options", dry_run=manner.dry_run)
+    return Attempt(operation, kind, key, manner.user, subresource, manner.dry_run, options)
+
+
+def _options(name: str, *, dry_run: bool) -> Document:
+    options: Document = {"kind": name, "apiVersion": "meta.k8s.io/v1"}
+    return {**options, "dryRun": ["All"]} if dry_run else options
 
 
 def _check_type(kind: Kind, document: Document) -> None:

@@ -7,7 +7,6 @@ changed" rests on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
@@ -35,7 +34,7 @@ def decode(body: bytes) -> Document:
 def dig(document: object, *path: str) -> Any:
     """The value at this path of keys, or None where any part of the way is missing."""
     for part in path:
-        if not isinstance(document, Mapping):
+        if not isinstance(document, dict):
             return None
         document = document.get(part)
     return document

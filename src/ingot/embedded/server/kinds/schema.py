@@ -43,13 +43,27 @@ class Shape:
         return _shaped(document, self._root, defaults)
 
     def problems(self, document: Document) -> list[Cause]:
+        # Nearly all documents are right, and to find that out is faster than to look for what is wrong.
+        if self._validator.is_valid(document):
+            return []
         return [_cause(error) for error in self._validator.iter_errors(document)]
 
 
 class _Part:
     """What shaping needs to know of one place in a schema, made once: most of a schema is leaves, which need nothing."""
 
-    __slots__ = ("defaults", "extra", "items", "keeps", "leaf", "nullable", "preserves", "properties")
+    __slots__ = (
+        "deep",
+        "defaults",
+        "extra",
+        "items",
+        "keeps",
+        "leaf",
+        "names",
+        "nullable",
+        "preserves",
+        "properties",
+    )
 
     def __init__(self, schema: Mapping[str, Any], *, keeps: frozenset[str] = frozenset()) -> None:
         extra = schema.get("additionalProperties")
@@ -62,6 +76,9 @@ class _Part:
         self.defaults = {
             name: sub["default"] for name, sub in schema.get("properties", {}).items() if "default" in sub
         }
+        # Where only these fields may be: all of them, and those that have parts of their own.
+        self.names = frozenset(self.properties) | self.keeps
+        self.deep = [(n, p) for n, p in self.properties.items() if not p.leaf and n not in self.keeps]
         holds_objects = schema.get("type") == "object" or "properties" in schema or self.extra is not None
         self.leaf: bool = not holds_objects and (self.items is None or self.items.leaf)
 
@@ -81,6 +98,22 @@ def _shaped(value: Any, part: _Part, defaults: bool) -> list[str]:
 
 def _shaped_object(value: Document, part: _Part, defaults: bool) -> list[str]:
     cut: list[str] = []
+    if value.keys() <= part.names and None not in value.values():
+        # Nothing to cut and nothing to drop here, as nearly always: only what has parts is worth a look.
+        for name, known in part.deep:
+            if (child := value.get(name)) is not None:
+                cut += [_joined(name, deeper) for deeper in _shaped(child, known, defaults)]
+    else:
+        cut = _cut_and_dropped(value, part, defaults)
+    for name, default in part.defaults.items() if defaults else ():
+        if name not in value:
+            value[name] = copy.deepcopy(default)
+            _shaped(value[name], part.properties[name], defaults)
+    return cut
+
+
+def _cut_and_dropped(value: Document, part: _Part, defaults: bool) -> list[str]:
+    cut: list[str] = []
     dropped: list[str] = []
     for name, child in value.items():
         known = part.properties.get(name)
@@ -96,10 +129,6 @@ def _shaped_object(value: Document, part: _Part, defaults: bool) -> list[str]:
             cut += [_joined(name, deeper) for deeper in _shaped(child, known, defaults)]
     for name in dropped:
         del value[name]
-    for name, default in part.defaults.items() if defaults else ():
-        if name not in value:
-            value[name] = copy.deepcopy(default)
-            _shaped(value[name], part.properties[name], defaults)
     return cut
 
 

@@ -1,158 +1,145 @@
-"""Request bodies in Kubernetes' protobuf framing, for the few kinds that kubectl sends no other way.
+"""Request bodies in Kubernetes' protobuf, which kubectl and Go controllers send for the built-in kinds.
 
 A body is `k8s\\0` and a `runtime.Unknown` message that names the kind and holds its bytes. Only reading is done here:
-answers are JSON, which every client takes. The tables give, for each message, the number, name and type of the fields
-that matter; others are skipped.
+answers are JSON, which every client takes. Which fields a message has is in the tables of the built-in kinds; what
+they do not know is skipped. The result is the document as its JSON form would be.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
+
+import msgspec
 
 from ingot.embedded.server.documents import Document
 from ingot.embedded.server.errors import bad_request, unsupported_media_type
+from ingot.embedded.server.kinds.builtins import message_of
+from ingot.embedded.server.kinds.builtins.tables import Field, ListOf, MapOf, Message, Scalar, message
 
 MAGIC: Final = b"k8s\x00"
-
-# What a field holds: the name of a scalar type, "map" or "map of bytes", or the fields of a message; a list of one is repeated.
-Fields: TypeAlias = Mapping[int, tuple[str, Any]]
-
-_TIME: Final = "time"
-_OWNER: Final[Fields] = {
-    1: ("kind", "text"),
-    3: ("name", "text"),
-    4: ("uid", "text"),
-    5: ("apiVersion", "text"),
-    6: ("controller", "bool"),
-    7: ("blockOwnerDeletion", "bool"),
-}
-_METADATA: Final[Fields] = {
-    1: ("name", "text"),
-    2: ("generateName", "text"),
-    3: ("namespace", "text"),
-    5: ("uid", "text"),
-    6: ("resourceVersion", "text"),
-    11: ("labels", "map"),
-    12: ("annotations", "map"),
-    13: ("ownerReferences", [_OWNER]),
-    14: ("finalizers", ["text"]),
-}
-_RESOURCE_ATTRIBUTES: Final[Fields] = {
-    1: ("namespace", "text"),
-    2: ("verb", "text"),
-    3: ("group", "text"),
-    4: ("version", "text"),
-    5: ("resource", "text"),
-    6: ("subresource", "text"),
-    7: ("name", "text"),
-}
-_ACCESS: Final[Fields] = {
-    1: ("resourceAttributes", _RESOURCE_ATTRIBUTES),
-    2: ("nonResourceAttributes", {1: ("path", "text"), 2: ("verb", "text")}),
-}
-_LEASE: Final[Fields] = {
-    1: ("holderIdentity", "text"),
-    2: ("leaseDurationSeconds", "integer"),
-    3: ("acquireTime", _TIME),
-    4: ("renewTime", _TIME),
-    5: ("leaseTransitions", "integer"),
-}
-_KINDS: Final[Mapping[tuple[str, str], Fields]] = {
-    ("v1", "Namespace"): {1: ("metadata", _METADATA), 2: ("spec", {1: ("finalizers", ["text"])})},
-    ("v1", "Secret"): {
-        1: ("metadata", _METADATA),
-        2: ("data", "map of bytes"),
-        3: ("type", "text"),
-        4: ("stringData", "map"),
-        5: ("immutable", "bool"),
-    },
-    ("coordination.k8s.io/v1", "Lease"): {1: ("metadata", _METADATA), 2: ("spec", _LEASE)},
-    ("authentication.k8s.io/v1", "SelfSubjectReview"): {1: ("metadata", _METADATA)},
-    ("authorization.k8s.io/v1", "SelfSubjectAccessReview"): {
-        1: ("metadata", _METADATA),
-        2: ("spec", _ACCESS),
-    },
-    ("authorization.k8s.io/v1", "SelfSubjectRulesReview"): {
-        1: ("metadata", _METADATA),
-        2: ("spec", {1: ("namespace", "text")}),
-    },
-}
-_DELETE_OPTIONS: Final[Fields] = {
-    1: ("gracePeriodSeconds", "integer"),
-    2: ("preconditions", {1: ("uid", "text"), 2: ("resourceVersion", "text")}),
-    3: ("orphanDependents", "bool"),
-    4: ("propagationPolicy", "text"),
-    5: ("dryRun", ["text"]),
-}
-_UNKNOWN: Final[Fields] = {1: ("type", {1: ("apiVersion", "text"), 2: ("kind", "text")}), 2: ("raw", "bytes")}
+_DELETE_OPTIONS: Final = message("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions")
 
 
 def decoded(body: bytes) -> Document:
-    """The document in a protobuf body, as its JSON form would be."""
-    if not body.startswith(MAGIC):
-        raise bad_request(
-            "the body is announced as Kubernetes protobuf but does not begin with its magic bytes"
+    """The document in a protobuf body."""
+    api_version, kind, raw = _envelope(body)
+    found = _DELETE_OPTIONS if kind == "DeleteOptions" else message_of(api_version.rpartition("/")[0], kind)
+    if found is None:
+        raise unsupported_media_type(
+            f"{kind} of {api_version} is not read in protobuf here; send it as application/json"
         )
     try:
-        envelope = _message(body[len(MAGIC) :], _UNKNOWN)
-        type_ = envelope.get("type", {})
-        api_version, kind = type_.get("apiVersion", ""), type_.get("kind", "")
-        fields = _DELETE_OPTIONS if kind == "DeleteOptions" else _KINDS.get((api_version, kind))
-        if fields is None:
-            raise unsupported_media_type(
-                f"{kind} of {api_version} is not read in protobuf here; send it as application/json"
-            )
-        return {"apiVersion": api_version, "kind": kind, **_message(envelope.get("raw", b""), fields)}
-    except (IndexError, ValueError, OverflowError):
-        raise bad_request("the protobuf body is cut off or malformed") from None
+        return {"apiVersion": api_version, "kind": kind, **_message(raw, found)}
+    except (IndexError, ValueError, OverflowError, OSError):
+        version = api_version.rpartition("/")[2]
+        raise bad_request(
+            f'{kind} in version "{version}" cannot be handled as a {kind}: its protobuf is cut off or malformed'
+        ) from None
 
 
-def _message(data: bytes, fields: Fields) -> Document:
+def _envelope(body: bytes) -> tuple[str, str, bytes]:
+    if not body.startswith(MAGIC):
+        raise bad_request(
+            "the object provided is unrecognized: it is announced as Kubernetes protobuf but does not begin with its prefix"
+        )
+    if len(body) == len(MAGIC):
+        raise bad_request("the object provided is unrecognized: empty body")
+    api_version = kind = ""
+    raw = b""
+    try:
+        for number, value in _wire(body[len(MAGIC) :]):
+            if number == 1:
+                names = {place: _bytes(text).decode() for place, text in _wire(_bytes(value))}
+                api_version, kind = names.get(1, ""), names.get(2, "")
+            elif number == 2:
+                raw = _bytes(value)
+    except (IndexError, ValueError):
+        raise bad_request(
+            "the object provided is unrecognized: its protobuf is cut off or malformed"
+        ) from None
+    return api_version, kind, raw
+
+
+def _message(data: bytes, message: Message) -> Document:
     made: Document = {}
     for number, value in _wire(data):
-        if number not in fields:
+        field = message.by_number.get(number)
+        if field is None:
             continue
-        name, type_ = fields[number]
-        if isinstance(type_, list):
-            made.setdefault(name, []).append(_value(value, type_[0]))
-        elif type_ in ("map", "map of bytes"):
-            entry = _message(
-                _bytes(value), {1: ("key", "text"), 2: ("value", "bytes" if "of" in type_ else "text")}
-            )
-            content = entry.get("value", b"" if "of" in type_ else "")
-            shown = base64.b64encode(content).decode() if isinstance(content, bytes) else content
-            made.setdefault(name, {})[entry.get("key", "")] = shown
+        if field.inlined and isinstance(field.type, Message):
+            made |= _message(_bytes(value), field.type)
         else:
-            made[name] = _value(value, type_)
-    # Go writes empty strings and zeroes of plain fields too; in JSON they are left out.
-    return {name: value for name, value in made.items() if value not in ("", None)}
+            _add(made, field, value)
+    return made
 
 
-def _value(value: int | bytes, type_: Any) -> Any:
+def _add(made: Document, field: Field, value: int | bytes) -> None:
+    match field.type:
+        case ListOf(of):
+            found = made.setdefault(field.name, [])
+            if isinstance(of, Scalar) and of.name in ("int32", "int64") and isinstance(value, bytes):
+                found.extend(_packed(value))
+            else:
+                found.append(_value(value, of))
+        case MapOf(of):
+            entry = dict(_wire(_bytes(value)))
+            key = _bytes(entry.get(1, b"")).decode()
+            made.setdefault(field.name, {})[key] = _value(entry.get(2, b""), of)
+        case type_:
+            read = _value(value, type_)
+            # Go writes empty values of plain fields too; in JSON they are left out.
+            if isinstance(type_, Message) or field.explicit or read not in ("", 0, False, None):
+                made[field.name] = read
+
+
+def _value(value: int | bytes, type_: Message | Scalar | ListOf | MapOf) -> Any:
     match type_:
-        case "text":
-            return _bytes(value).decode()
-        case "bytes":
-            return _bytes(value)
-        case "bool":
-            return bool(value)
-        case "integer":
-            return value
-        case "time":
-            return _time(_bytes(value))
-        case _:
+        case Message():
             return _message(_bytes(value), type_)
+        case ListOf(of):
+            # A list inside a map is a message of its own.
+            return [_value(item, of) for _, item in _wire(_bytes(value))]
+        case Scalar("text"):
+            return _bytes(value).decode()
+        case Scalar("bytes"):
+            return base64.b64encode(_bytes(value)).decode()
+        case Scalar("bool"):
+            return bool(value)
+        case Scalar("int32" | "int64"):
+            if isinstance(value, bytes):
+                raise ValueError("expected a number")
+            return value
+        case Scalar("time"):
+            return _time(_bytes(value), "%Y-%m-%dT%H:%M:%SZ")
+        case Scalar("microtime"):
+            return _time(_bytes(value), "%Y-%m-%dT%H:%M:%S.%fZ")
+        case Scalar("quantity"):
+            return _bytes(dict(_wire(_bytes(value))).get(1, b"")).decode()
+        case Scalar("number-or-text"):
+            parts = dict(_wire(_bytes(value)))
+            return _bytes(parts.get(3, b"")).decode() if parts.get(1) else parts.get(2, 0)
+        case _:
+            raw = _bytes(dict(_wire(_bytes(value))).get(1, b""))
+            return msgspec.json.decode(raw) if raw else None
 
 
-def _time(data: bytes) -> str | None:
-    parts = _message(data, {1: ("seconds", "integer"), 2: ("nanos", "integer")})
-    if not parts.get("seconds"):
+def _packed(data: bytes) -> Iterator[int]:
+    position = 0
+    while position < len(data):
+        number, position = _varint(data, position)
+        yield number
+
+
+def _time(data: bytes, form: str) -> str | None:
+    parts = dict(_wire(data))
+    seconds, nanoseconds = parts.get(1), parts.get(2, 0)
+    if not isinstance(seconds, int) or not isinstance(nanoseconds, int):
         return None
-    when = datetime.fromtimestamp(parts["seconds"] + parts.get("nanos", 0) / 1e9, UTC)
-    return when.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    when = datetime.fromtimestamp(seconds, UTC).replace(microsecond=nanoseconds // 1000)
+    return when.strftime(form)
 
 
 def _bytes(value: int | bytes) -> bytes:
@@ -162,6 +149,7 @@ def _bytes(value: int | bytes) -> bytes:
 
 
 def _wire(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """The fields of a message as they travel: number, and a number or bytes. Fixed-width numbers are in no message of ours."""
     position = 0
     while position < len(data):
         tag, position = _varint(data, position)
@@ -175,7 +163,7 @@ def _wire(data: bytes) -> Iterator[tuple[int, int | bytes]]:
                 position += 4
             case 2:
                 length, position = _varint(data, position)
-                if position + length > len(data):
+                if length < 0 or position + length > len(data):
                     raise ValueError("a field is longer than the message")
                 yield tag >> 3, data[position : position + length]
                 position += length

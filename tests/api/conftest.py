@@ -17,11 +17,10 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from kubernetes_api import Api, Kubectl, access_of, connected, eventually
+from kubernetes_api import Api, Kubectl, access_of, built, connected, eventually
 
 from ingot.api.crd import all_crds
 
-BUILD = Path(__file__).parents[2] / "tools/kubernetes/build"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -90,12 +89,6 @@ async def api(kubeconfig: Path) -> AsyncIterator[Api]:
         yield api
         # What is in it goes in its own time; the next test has another.
         await api.delete(f"/api/v1/namespaces/{namespace}")
-
-
-def built(program: str) -> Path | None:
-    """A program of `tools/kubernetes/build`, if it was built."""
-    where = subprocess.run([BUILD, "--where"], capture_output=True, text=True, check=True).stdout.strip()
-    return path if (path := Path(where) / program).exists() else None
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -23,6 +23,7 @@ HOSTS = "/apis/metal3.io/v1alpha1"
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
+BUILD = Path(__file__).parents[2] / "tools/kubernetes/build"
 
 
 @dataclass(frozen=True)
@@ -218,6 +219,12 @@ class Kubectl:
         done = self.run(*words, stdin=stdin, **environment)
         assert done.returncode == 0, f"kubectl {' '.join(words)}:\n{done.stdout}{done.stderr}"
         return done.stdout
+
+
+def built(program: str) -> Path | None:
+    """A program of `tools/kubernetes/build`, if it was built."""
+    where = subprocess.run([BUILD, "--where"], capture_output=True, text=True, check=True).stdout.strip()
+    return path if (path := Path(where) / program).exists() else None
 
 
 async def eventually(check: Callable[[], Awaitable[bool]], within: float = 60) -> None:

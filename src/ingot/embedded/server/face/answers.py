@@ -35,7 +35,7 @@ def refusing(refusal: Refused) -> web.Response:
     response = of_json(refusal.status(), status=refusal.code)
     if refusal.code == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
-    return response
+    return warn(response, refusal.warnings)
 
 
 def warn(response: web.Response, sentences: Iterable[str]) -> web.Response:

@@ -195,13 +195,13 @@ class Api:
             case "watch":
                 return await self._watch(request, where, view)
             case "create":
-                return await self._create(request, where, view)
+                return await self._create(request, who, where, view)
             case "update" | "patch":
-                return await self._change(request, where, view, whole=word == "update")
+                return await self._change(request, who, where, view, whole=word == "update")
             case "delete":
-                return await self._delete(request, where, view)
+                return await self._delete(request, who, where, view)
             case _:
-                return await self._delete_collection(request, where, view)
+                return await self._delete_collection(request, who, where, view)
 
     async def _listed(
         self, request: web.BaseRequest, view: View, items: Sequence[Stored], metadata: Document
@@ -233,18 +233,20 @@ class Api:
                 await response.write_eof()
         return response
 
-    async def _create(self, request: web.BaseRequest, where: Target, view: View) -> web.Response:
+    async def _create(
+        self, request: web.BaseRequest, who: Identity, where: Target, view: View
+    ) -> web.Response:
         if where.kind.namespaced and not where.namespace:
             raise bad_request(f"{where.kind.resource} live in a namespace, and the path names none")
-        manner = requests.manner(request.query)
+        manner = requests.manner(request.query, who)
         document = await requests.document(request)
         item = await self._writing.create(where.kind, where.namespace, document, manner)
         return answers.warn(answers.of_bytes(view.one(item), status=201), manner.warnings)
 
     async def _change(
-        self, request: web.BaseRequest, where: Target, view: View, *, whole: bool
+        self, request: web.BaseRequest, who: Identity, where: Target, view: View, *, whole: bool
     ) -> web.Response:
-        manner = requests.manner(request.query)
+        manner = requests.manner(request.query, who)
         if whole:
             replacement = await requests.document(request)
             edit = _replaced_by(replacement)
@@ -260,8 +262,10 @@ class Api:
         )
         return answers.warn(answers.of_bytes(view.one(item)), manner.warnings)
 
-    async def _delete(self, request: web.BaseRequest, where: Target, view: View) -> web.Response:
-        wish = await requests.deletion(request, request.query)
+    async def _delete(
+        self, request: web.BaseRequest, who: Identity, where: Target, view: View
+    ) -> web.Response:
+        wish = await requests.deletion(request, request.query, who)
         item, gone = await self._writing.delete(where.kind, Key(where.namespace, where.name), wish)
         if not gone:
             return answers.of_bytes(view.one(item))
@@ -273,11 +277,11 @@ class Api:
         )
 
     async def _delete_collection(
-        self, request: web.BaseRequest, where: Target, view: View
+        self, request: web.BaseRequest, who: Identity, where: Target, view: View
     ) -> web.StreamResponse:
         if where.kind.namespaced and not where.namespace:
             raise method_not_allowed("deleting a whole collection needs a namespace")
-        wish = await requests.deletion(request, request.query)
+        wish = await requests.deletion(request, request.query, who)
         page = reading.page(self._store, where.kind, requests.list_query(where, request.query))
         deleted = [item async for item in self._deleted(where, page.items, wish)]
         return await self._listed(request, view, deleted, {"resourceVersion": str(self._store.version)})

@@ -23,6 +23,7 @@ from ingot.embedded.server.errors import (
     unsupported_media_type,
 )
 from ingot.embedded.server.face import protobuf
+from ingot.embedded.server.face.auth import Identity
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.names import label_problem
 from ingot.embedded.server.kinds.registry import Registry
@@ -160,13 +161,13 @@ def watch_query(where: Target, parameters: Mapping[str, str]) -> WatchQuery:
     )
 
 
-def manner(parameters: Mapping[str, str]) -> Manner:
+def manner(parameters: Mapping[str, str], who: Identity) -> Manner:
     validation = parameters.get("fieldValidation", "") or "Warn"
     if validation not in ("Ignore", "Warn", "Strict"):
         raise unprocessable(
             f'fieldValidation: Unsupported value: "{validation[:40]}": supported: Ignore, Strict, Warn'
         )
-    return Manner(dry_run=_dry_run(parameters.get("dryRun", "")), field_validation=validation)
+    return Manner(dry_run=_dry_run(parameters.get("dryRun", "")), field_validation=validation, user=who)
 
 
 def _dry_run(text: str) -> bool:
@@ -217,7 +218,7 @@ async def edit(request: web.BaseRequest, kind: Kind) -> Edit:
             )
 
 
-async def deletion(request: web.BaseRequest, parameters: Mapping[str, str]) -> Deletion:
+async def deletion(request: web.BaseRequest, parameters: Mapping[str, str], who: Identity) -> Deletion:
     options: Document = await document(request) if request.can_read_body else {}
     preconditions = _typed(options, "preconditions", dict) or {}
     policy = _typed(options, "propagationPolicy", str) or parameters.get("propagationPolicy") or ""
@@ -235,6 +236,7 @@ async def deletion(request: web.BaseRequest, parameters: Mapping[str, str]) -> D
         propagation=policy or "Background",
         grace=grace,
         dry_run=any(_dry_run(str(item)) for item in dry),
+        user=who,
     )
 
 

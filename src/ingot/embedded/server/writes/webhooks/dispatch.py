@@ -157,7 +157,7 @@ class Webhooks:
         may_patch: bool,
     ) -> Verdict | None:
         """None where the webhook has nothing to say, or failed and may be left out."""
-        review = reviews.review(hook, attempt, kind, new, old)
+        review = reviews.review(attempt, kind, new, old)
         if hook.conditions and not await conditions.hold(hook, attempt, review["request"]):
             return None
         if attempt.dry_run and not hook.safe_when_dry:

@@ -20,7 +20,6 @@ from ingot.embedded.server.writes.webhooks.attempt import Attempt
 REGISTRATION_GROUP: Final = "admissionregistration.k8s.io"
 VALIDATING: Final = "validatingwebhookconfigurations"
 MUTATING: Final = "mutatingwebhookconfigurations"
-REVIEW_VERSIONS: Final = ("v1", "v1beta1")
 
 _OPERATORS: Final = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "absent"}
 
@@ -70,7 +69,6 @@ class Hook:
     namespaces: tuple[Requirement, ...]
     objects: tuple[Requirement, ...]
     conditions: tuple[tuple[str, str], ...]
-    review_version: str
     timeout: int
     # A webhook that cannot be asked stops the write; otherwise the write goes on without it.
     must_answer: bool
@@ -103,7 +101,6 @@ def hooks_of(configuration: Document) -> Iterator[Hook]:
 
 def _hook(webhook: Document) -> Hook:
     client = webhook["clientConfig"]
-    versions = webhook.get("admissionReviewVersions") or REVIEW_VERSIONS
     return Hook(
         name=webhook["name"],
         place=_place(client),
@@ -114,7 +111,6 @@ def _hook(webhook: Document) -> Hook:
         conditions=tuple(
             (found["name"], found["expression"]) for found in webhook.get("matchConditions") or ()
         ),
-        review_version=next((version for version in versions if version in REVIEW_VERSIONS), "v1"),
         timeout=webhook.get("timeoutSeconds") or 10,
         must_answer=webhook.get("failurePolicy") != "Ignore",
         only_exact=webhook.get("matchPolicy") == "Exact",

@@ -21,7 +21,7 @@ from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.writes.webhooks.attempt import Attempt
 from ingot.embedded.server.writes.webhooks.hooks import Hook
 
-_GROUP: Final = "admission.k8s.io"
+_VERSION: Final = "admission.k8s.io/v1"
 
 
 class Misbehaved(ServerError):
@@ -53,7 +53,7 @@ class Verdict:
     warnings: Sequence[str]
 
 
-def review(hook: Hook, attempt: Attempt, kind: Kind, new: Document | None, old: Document | None) -> Document:
+def review(attempt: Attempt, kind: Kind, new: Document | None, old: Document | None) -> Document:
     """The question. `kind` is in the version that the webhook understands; the documents are turned into it."""
     request: Document = {
         "uid": str(uuid.uuid4()),
@@ -74,7 +74,7 @@ def review(hook: Hook, attempt: Attempt, kind: Kind, new: Document | None, old: 
     }
     return {
         "kind": "AdmissionReview",
-        "apiVersion": f"{_GROUP}/{hook.review_version}",
+        "apiVersion": _VERSION,
         "request": request,
     }
 

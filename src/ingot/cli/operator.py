@@ -2,26 +2,27 @@
 
 Settings come from the environment under the names that Metal3 uses (IRONIC_ENDPOINT, IRONIC_CACERT_FILE, METAL3_AUTH_ROOT_DIR,
 DEPLOY_ISO_URL, WATCH_NAMESPACE); the API from KUBECONFIG. What is wrong with them is said in a sentence before anything starts.
+
+What runs, and in which order, is in `parts.operating`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
-from contextlib import AsyncExitStack
+from typing import Any, TypeVar
 
 import click
 
-from ingot.cli.parts.listen import AddressAndPort, Listen, log_to_stderr, told_to_stop
+from ingot.cli.parts.electing import election_from, election_options
+from ingot.cli.parts.listen import AddressAndPort, Listen, log_to_stderr
+from ingot.cli.parts.operating import Wanted, operate
 from ingot.cli.parts.state import StateFolder, state_option
-from ingot.hosts import HostController
-from ingot.kube import Client, ConfigError, EventRecorder, Manager
-from ingot.provisioner import BackendError
-from ingot.provisioner.ironic import IronicAccess, IronicProvisioner, PushListen, SettingsError
-from ingot.trust import Authority, kept_token
+from ingot.cli.parts.webhook import webhook_from, webhook_options
+from ingot.kube import Client, ConfigError, NotLeading
+from ingot.provisioner.ironic import IronicAccess, SettingsError
 
-log = logging.getLogger(__name__)
+E = TypeVar("E", bound=Exception)
 
 
 @click.command()
@@ -40,77 +41,49 @@ log = logging.getLogger(__name__)
     show_default=True,
     help="Where the plugin inside Ironic reports changes. TLS, with the token in STATE/operator/push-token.",
 )
+@click.option(
+    "--health-listen",
+    type=AddressAndPort(),
+    help="Serve /livez, /readyz and /metrics here, with TLS; metrics, and reasons, for who has the token in "
+    "STATE/operator/metrics-token. Off by default.",
+)
+@election_options
+@webhook_options
 @click.option("--verbose", "-v", is_flag=True, help="Log more.")
-def operator(state: StateFolder, provisioner: str, push_listen: Listen, verbose: bool) -> None:
-    """Run the controllers until told to stop."""
+def operator(
+    state: StateFolder,
+    provisioner: str,
+    push_listen: Listen,
+    health_listen: Listen | None,
+    verbose: bool,
+    **options: Any,
+) -> None:
+    """Run the controllers until told to stop.
+
+    Ends with exit code 75 when the Lease of --leader-elect is lost: started again, the process contends anew.
+    """
     log_to_stderr(verbose=verbose)
+    election, webhook = election_from(options), webhook_from(options)
     try:
         access = IronicAccess.from_environment(os.environ)
-        client = Client.from_kubeconfig()
+        # Read here only to say what is wrong with it before anything starts.
+        Client.from_kubeconfig()
     except (SettingsError, ConfigError) as error:
         raise click.ClickException(str(error)) from error
-    asyncio.run(_run(client, access, _push_listen(state, push_listen)))
-
-
-def _push_listen(state: StateFolder, listen: Listen) -> PushListen:
-    names = list(dict.fromkeys([listen.host, "127.0.0.1", "localhost"]))
-    certificate = Authority(state.ca).issue(state.operator, "operator", names)
-    return PushListen(
-        host=listen.host,
-        port=listen.port,
-        tls=certificate.server_context(),
-        token=kept_token(state.operator / "push-token"),
-    )
-
-
-async def _run(client: Client, access: IronicAccess, push: PushListen) -> None:
-    stop = told_to_stop()
-    async with client, EventRecorder(client) as recorder, AsyncExitStack() as stack:
-        backend = await _listening(stack, IronicProvisioner(access, push), push)
-        hosts = HostController(client, backend, recorder, namespace=os.environ.get("WATCH_NAMESPACE", ""))
-        manager = Manager([hosts.hosts, hosts.secrets], [hosts.controller], tasks=[hosts.follow_backend])
-        work = [
-            asyncio.create_task(manager.run(), name="manager"),
-            asyncio.create_task(stop.wait(), name="signal"),
-        ]
-        announcing = asyncio.create_task(_announce(manager, backend))
-        try:
-            done, _ = await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-        finally:
-            for task in (*work, announcing):
-                task.cancel()
-            await asyncio.gather(*work, announcing, return_exceptions=True)
-
-
-async def _listening(
-    stack: AsyncExitStack, backend: IronicProvisioner, push: PushListen
-) -> IronicProvisioner:
+    wanted = Wanted(state, access, push_listen, health_listen, election, webhook)
     try:
-        return await stack.enter_async_context(backend)
-    except OSError as error:
-        # In the kernel's words: the library's repeat the address as a tuple. A name that does not resolve has none.
-        why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
-        raise click.ClickException(
-            f"cannot listen for Ironic's reports at {push.host}:{push.port}: {why}. "
-            "Give another address with --push-listen."
-        ) from error
+        asyncio.run(operate(wanted))
+    except BaseExceptionGroup as group:
+        if (lost := _first(group, NotLeading)) and election is not None:
+            raise election.lost(str(lost)) from group
+        if told := _first(group, click.ClickException):
+            raise told from group
+        raise
 
 
-async def _announce(manager: Manager, backend: IronicProvisioner) -> None:
-    """Say when the controllers run, and when the back end can be used or why it cannot yet."""
-    await manager.started()
-    click.echo(f"operator ready, push received on port {backend.push_port}")
-    said = ""
-    while True:
-        try:
-            await backend.check()
-        except BackendError as error:
-            if (text := str(error)) != said:
-                log.warning("the back end cannot take orders yet: %s", text)
-                said = text
-            await asyncio.sleep(2)
-        else:
-            log.info("the back end is ready")
-            return
+def _first(group: BaseExceptionGroup[Any], kind: type[E]) -> E | None:
+    """The first error of that kind in a group, however deep it is nested."""
+    found: BaseException | None = group.subgroup(kind)
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found if isinstance(found, kind) else None

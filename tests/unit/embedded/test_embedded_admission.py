@@ -83,37 +83,6 @@ async def test_a_firmware_setting_is_compared_with_the_schema_of_the_host(tmp_pa
         assert (await api.call("PATCH", path, {"spec": {"settings": {"Cores": 8}}}))[0] == 200
 
 
-async def test_the_kinds_are_shown_as_definitions_and_cannot_be_changed(tmp_path: Path) -> None:
-    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    async with served(tmp_path) as api:
-        _, found = await api.call("GET", f"{path}/baremetalhosts.metal3.io")
-        assert {c["type"]: c["status"] for c in found["status"]["conditions"]} == {
-            "Established": "True",
-            "NamesAccepted": "True",
-        }
-        for method, place in (
-            ("POST", path),
-            ("PATCH", f"{path}/baremetalhosts.metal3.io"),
-            ("DELETE", f"{path}/hardwaredata.metal3.io"),
-        ):
-            code, answer = await api.call(method, place, {})
-            assert (code, answer["reason"]) == (405, "MethodNotAllowed")
-            assert "ingot crds" in answer["message"]
-        first = found["metadata"]["resourceVersion"]
-    async with served(tmp_path) as api:
-        _, again = await api.call("GET", f"{path}/baremetalhosts.metal3.io")
-        assert again["metadata"]["resourceVersion"] == first
-
-
-async def test_a_definition_that_is_no_longer_served_is_no_longer_shown(tmp_path: Path) -> None:
-    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    async with served(tmp_path, crds=[widget_crd()]) as api:
-        assert (await api.call("GET", f"{path}/widgets.example.com"))[0] == 200
-    async with served(tmp_path, crds=[]) as api:
-        assert (await api.call("GET", f"{path}/widgets.example.com"))[0] == 404
-        assert (await api.call("GET", WIDGETS))[0] == 404
-
-
 async def test_finalizers_come_off_although_the_schema_got_stricter(tmp_path: Path) -> None:
     loose = widget_crd(properties={"size": {"type": "integer"}})
     strict = widget_crd(properties={"size": {"type": "integer", "maximum": 10}})

@@ -14,7 +14,7 @@ from running_server import SECRETS, served, widget_crd
 from ingot.api.meta import Key
 from ingot.embedded.server.documents import Document
 from ingot.embedded.server.kinds.builtins import BUILT_IN, NAMESPACES
-from ingot.embedded.server.kinds.definitions import from_crd
+from ingot.embedded.server.kinds.definitions import family_of
 from ingot.embedded.server.kinds.registry import Registry
 from ingot.embedded.server.storage.store import Store, is_terminating
 from ingot.embedded.server.writes.admission import Admission
@@ -22,7 +22,7 @@ from ingot.embedded.server.writes.garbage import Garbage
 from ingot.embedded.server.writes.webhooks import Webhooks
 from ingot.embedded.server.writes.writing import Deletion, Manner, Writing
 
-WIDGET = from_crd(widget_crd())
+WIDGET = family_of(widget_crd()).home
 REGISTRY = Registry((*BUILT_IN, WIDGET))
 
 

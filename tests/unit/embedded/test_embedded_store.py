@@ -16,12 +16,12 @@ from running_server import widget_crd
 from ingot.api.meta import Key
 from ingot.embedded.server.errors import Refused
 from ingot.embedded.server.kinds.builtins import BUILT_IN
-from ingot.embedded.server.kinds.definitions import from_crd
+from ingot.embedded.server.kinds.definitions import family_of
 from ingot.embedded.server.kinds.registry import Registry
 from ingot.embedded.server.storage.database import LOG_ROWS, Database, Row
 from ingot.embedded.server.storage.store import HISTORY_EVENTS, Store
 
-WIDGET = from_crd(widget_crd())
+WIDGET = family_of(widget_crd()).home
 REGISTRY = Registry((*BUILT_IN, WIDGET))
 
 

@@ -10,12 +10,12 @@ from running_server import widget_crd
 
 from ingot.embedded.server.face.rendering import View
 from ingot.embedded.server.kinds.builtins import BUILT_IN
-from ingot.embedded.server.kinds.definitions import from_crd
+from ingot.embedded.server.kinds.definitions import family_of
 from ingot.embedded.server.kinds.registry import Registry
 from ingot.embedded.server.reads.watching import WatchQuery, events
 from ingot.embedded.server.storage.store import Store
 
-WIDGET = from_crd(widget_crd())
+WIDGET = family_of(widget_crd()).home
 REGISTRY = Registry((*BUILT_IN, WIDGET))
 
 

@@ -25,19 +25,18 @@ from aiohttp import web
 from ingot.api.crd import all_crds
 from ingot.api.meta import Key
 from ingot.embedded.server import kubeconfig
-from ingot.embedded.server.documents import Document, dig, timestamp
-from ingot.embedded.server.errors import Refused, StateError
+from ingot.embedded.server.errors import StateError
 from ingot.embedded.server.face.app import Api, server
 from ingot.embedded.server.face.auth import ADMIN, READ_ONLY, Gate
 from ingot.embedded.server.face.metrics import Metrics
-from ingot.embedded.server.kinds.builtins import BUILT_IN, DEFINITIONS, FIRST_NAMESPACES, NAMESPACES
-from ingot.embedded.server.kinds.definitions import from_crd
+from ingot.embedded.server.kinds.builtins import BUILT_IN, FIRST_NAMESPACES, NAMESPACES
 from ingot.embedded.server.kinds.registry import Registry
 from ingot.embedded.server.storage.store import Store
 from ingot.embedded.server.writes.admission import Admission
+from ingot.embedded.server.writes.defining import Defining
 from ingot.embedded.server.writes.garbage import Garbage
 from ingot.embedded.server.writes.webhooks import Webhooks
-from ingot.embedded.server.writes.writing import Deletion, Manner, Writing
+from ingot.embedded.server.writes.writing import Manner, Writing
 from ingot.trust import Authority, Certificate
 
 log = logging.getLogger(__name__)
@@ -75,18 +74,22 @@ async def serve(
         authority = await asyncio.to_thread(Authority, state / "ca")
         certificate = await asyncio.to_thread(_certificate, authority, folder, host)
         gate = await asyncio.to_thread(Gate, folder)
-        registry = Registry((*BUILT_IN, *(from_crd(definition) for definition in definitions)))
+        registry = Registry(BUILT_IN)
         store = Store(folder / "api.db", registry)
         try:
             webhooks = Webhooks(store, registry)
             writing = Writing(store, Admission(store, registry), webhooks)
-            await _install(store, writing, definitions)
+            defining = Defining(store, registry, writing)
+            await defining.release(definitions)
+            await _install(store, writing)
+            store.started()
             metrics = Metrics(store)
             api = Api(store=store, registry=registry, gate=gate, writing=writing, metrics=metrics)
             context = certificate.server_context()
             async with asyncio.TaskGroup() as tasks:
                 background = [
                     tasks.create_task(metrics.watch_the_loop()),
+                    tasks.create_task(defining.run()),
                     tasks.create_task(Garbage(store, registry, writing).run()),
                     tasks.create_task(_keep_renewed(authority, folder, host, context, every=renew_every)),
                 ]
@@ -180,41 +183,8 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-async def _install(store: Store, writing: Writing, definitions: Sequence[Mapping[str, Any]]) -> None:
-    """What is there from the start: the first namespaces, and the definitions of the kinds that are served."""
+async def _install(store: Store, writing: Writing) -> None:
+    """What is there from the start: the first namespaces."""
     for name in FIRST_NAMESPACES:
         if store.head(NAMESPACES, Key("", name)) is None:
             await writing.create(NAMESPACES, "", {"metadata": {"name": name}}, Manner())
-    served = set()
-    for definition in definitions:
-        document = _established(definition, store.head(DEFINITIONS, Key("", definition["metadata"]["name"])))
-        served.add(document["metadata"]["name"])
-        await writing.install(DEFINITIONS, document)
-    for key in list(store.collection(DEFINITIONS).items):
-        if key.name not in served:
-            with contextlib.suppress(Refused):
-                await writing.delete(DEFINITIONS, key, Deletion())
-
-
-def _established(definition: Mapping[str, Any], there: Any) -> Document:
-    """A definition as the API shows it: accepted, served, and since when."""
-    since = dig(there.document(), "metadata", "creationTimestamp") if there else timestamp()
-    spec = definition["spec"]
-    conditions = [
-        {"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": since}
-        for kind, reason, message in (
-            ("NamesAccepted", "NoConflicts", "no conflicts found"),
-            ("Established", "InitialNamesAccepted", "the kind is served"),
-        )
-    ]
-    return {
-        "apiVersion": DEFINITIONS.api_version,
-        "kind": DEFINITIONS.kind,
-        "metadata": dict(definition["metadata"]),
-        "spec": {"conversion": {"strategy": "None"}, **spec},
-        "status": {
-            "acceptedNames": spec["names"],
-            "conditions": conditions,
-            "storedVersions": [version["name"] for version in spec["versions"] if version.get("storage")],
-        },
-    }

@@ -1,17 +1,18 @@
 """Discovery: what this API serves, told in the two forms that clients ask for.
 
 The aggregated form answers everything in two requests and is what kubectl prefers; the plain form is for everybody
-else.
+else. Both follow the registry: a kind that comes or goes is there or gone with the next answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from ingot.embedded.server.documents import Document
 from ingot.embedded.server.face.rendering import media_types
+from ingot.embedded.server.kinds import scale
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.registry import Registry
 
@@ -28,7 +29,9 @@ VERSION: Final[Document] = {
     "platform": "any",
 }
 
-_STATUS_VERBS: Final = ["get", "patch", "update"]
+_SUBRESOURCE_VERBS: Final = ["get", "patch", "update"]
+_SCALE_GROUP, _SCALE_VERSION = scale.API_VERSION.split("/")
+_SCALE_KIND: Final = {"group": _SCALE_GROUP, "version": _SCALE_VERSION, "kind": scale.KIND}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +50,39 @@ REVIEWS: Final = (
     Review("authorization.k8s.io", "v1", "SelfSubjectRulesReview", "selfsubjectrulesreviews"),
 )
 
-Groups = Mapping[str, Mapping[str, Sequence[Kind | Review]]]
+Versions = Mapping[str, Sequence[Kind | Review]]
+Groups = Mapping[str, Versions]
+
+
+class _Served(Groups):
+    """Group → version → what is in it, as the registry has it now."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._revision = -1
+        self._found: Groups = {}
+
+    def __getitem__(self, group: str) -> Versions:
+        return self._now()[group]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._now())
+
+    def __len__(self) -> int:
+        return len(self._now())
+
+    def _now(self) -> Groups:
+        if self._revision != self._registry.revision:
+            self._revision = self._registry.revision
+            self._found = _grouped(self._registry)
+        return self._found
 
 
 def groups(registry: Registry) -> Groups:
-    """Group → version → what is in it."""
+    return _Served(registry)
+
+
+def _grouped(registry: Registry) -> Groups:
     found: dict[str, dict[str, list[Kind | Review]]] = {
         group: {version: list(kinds) for version, kinds in versions.items()}
         for group, versions in registry.groups().items()
@@ -118,9 +149,21 @@ def _aggregated_resource(resource: Kind | Review) -> Document:
         made["shortNames"] = list(resource.short_names)
     if resource.categories:
         made["categories"] = list(resource.categories)
-    if resource.has_status:
-        made["subresources"] = [{"subresource": "status", "responseKind": gvk, "verbs": _STATUS_VERBS}]
+    subresources = [
+        {
+            "subresource": name,
+            "responseKind": _SCALE_KIND if name == "scale" else gvk,
+            "verbs": _SUBRESOURCE_VERBS,
+        }
+        for name in _subresources(resource)
+    ]
+    if subresources:
+        made["subresources"] = subresources
     return made
+
+
+def _subresources(kind: Kind) -> list[str]:
+    return [name for name, there in (("scale", kind.scale), ("status", kind.has_status)) if there]
 
 
 def core_versions(server_address: str) -> Document:
@@ -163,17 +206,18 @@ def resource_list(group_version: str, resources: Iterable[Kind | Review]) -> Doc
             )
             continue
         made.append(_plain_resource(resource))
-        if resource.has_status:
-            made.append(
-                {
-                    "name": f"{resource.plural}/status",
-                    "singularName": "",
-                    "namespaced": resource.namespaced,
-                    "kind": resource.kind,
-                    "verbs": _STATUS_VERBS,
-                }
-            )
+        made += [_plain_subresource(resource, name) for name in _subresources(resource)]
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": made}
+
+
+def _plain_subresource(kind: Kind, name: str) -> Document:
+    return {
+        "name": f"{kind.plural}/{name}",
+        "singularName": "",
+        "namespaced": kind.namespaced,
+        **(_SCALE_KIND if name == "scale" else {"kind": kind.kind}),
+        "verbs": _SUBRESOURCE_VERBS,
+    }
 
 
 def _plain_resource(kind: Kind) -> Document:

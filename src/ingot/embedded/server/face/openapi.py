@@ -7,15 +7,22 @@ is where, and that the server itself checks unknown fields (the `fieldValidation
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ingot.embedded.server.documents import Document, encode
+from ingot.embedded.server.kinds import scale
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.registry import Registry
 
 _METADATA_NAME: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _OWNER_NAME: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.OwnerReference"
+_SCALE_NAME: Final = "io.k8s.api.autoscaling.v1.Scale"
+_PATCHES: Final = (
+    "application/apply-patch+yaml",
+    "application/json-patch+json",
+    "application/merge-patch+json",
+)
 
 
 def _text(description: str, **more: object) -> Document:
@@ -90,32 +97,74 @@ _SHARED: Final[Document] = {
 }
 
 
+_SCALE_GVK: Final[Document] = {
+    **dict(zip(("group", "version"), scale.API_VERSION.split("/"), strict=True)),
+    "kind": scale.KIND,
+}
+_COUNT: Final[Document] = {"type": "integer", "format": "int32"}
+_SCALE: Final[Document] = {
+    "type": "object",
+    "description": "How many of something an object stands for.",
+    "properties": {
+        "apiVersion": _text("The version of the API this object is written in."),
+        "kind": _text("What sort of object this is."),
+        "metadata": {"allOf": [{"$ref": f"#/components/schemas/{_METADATA_NAME}"}], "default": {}},
+        "spec": {
+            "type": "object",
+            "description": "What is wanted.",
+            "properties": {"replicas": {**_COUNT, "description": "How many there should be."}},
+        },
+        "status": {
+            "type": "object",
+            "description": "What there is.",
+            "required": ["replicas"],
+            "properties": {
+                "replicas": {**_COUNT, "description": "How many there are."},
+                "selector": _text("The label selector of what is counted."),
+            },
+        },
+    },
+    "x-kubernetes-group-version-kind": [_SCALE_GVK],
+}
+
+
 class OpenApi:
-    """The documents of a registry, encoded, with their digests."""
+    """The documents of a registry, encoded, with their digests. A document is made anew when a kind in it changes."""
 
     def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._revision = -1
         self._kinds: dict[str, list[Kind]] = {}
-        for kind in registry.kinds:
-            self._kinds.setdefault(_place(kind), []).append(kind)
-        self._documents: dict[str, bytes] = {}
+        self._made: dict[str, tuple[list[Kind], bytes, str]] = {}
 
     def index(self) -> Document:
         paths = {
-            place: {
-                "serverRelativeURL": f"/openapi/v3/{place}?hash={hashlib.sha256(self._bytes(place)).hexdigest()}"
-            }
-            for place in self._kinds
+            place: {"serverRelativeURL": f"/openapi/v3/{place}?hash={self._document(place)[1]}"}
+            for place in self._places()
         }
         return {"paths": paths}
 
     def document(self, place: str) -> bytes | None:
         """The document of `api/v1` or `apis/GROUP/VERSION`."""
-        return self._bytes(place) if place in self._kinds else None
+        return self._document(place)[0] if place in self._places() else None
 
-    def _bytes(self, place: str) -> bytes:
-        if place not in self._documents:
-            self._documents[place] = encode(_document(place, self._kinds[place]))
-        return self._documents[place]
+    def _places(self) -> Mapping[str, list[Kind]]:
+        if self._revision != self._registry.revision:
+            self._revision = self._registry.revision
+            self._kinds = {}
+            for kind in self._registry.kinds:
+                self._kinds.setdefault(_place(kind), []).append(kind)
+            self._made = {place: made for place, made in self._made.items() if place in self._kinds}
+        return self._kinds
+
+    def _document(self, place: str) -> tuple[bytes, str]:
+        kinds = self._kinds[place]
+        there = self._made.get(place)
+        # A kind that changes is another kind, so that the lists are the same only where nothing changed.
+        if there is None or there[0] != kinds:
+            body = encode(_document(place, kinds))
+            there = self._made[place] = (kinds, body, hashlib.sha256(body).hexdigest())
+        return there[1], there[2]
 
 
 def _place(kind: Kind) -> str:
@@ -133,6 +182,9 @@ def _document(place: str, kinds: list[Kind]) -> Document:
         paths[f"{base}/{kind.plural}/{{name}}"] = _object_path(kind)
         if kind.has_status:
             paths[f"{base}/{kind.plural}/{{name}}/status"] = _object_path(kind, status=True)
+        if kind.scale:
+            schemas[_SCALE_NAME] = _SCALE
+            paths[f"{base}/{kind.plural}/{{name}}/scale"] = _scale_path()
         if kind.namespaced:
             paths[f"/{place}/{kind.plural}"] = {"get": _operation(kind, "list")}
     return {
@@ -203,12 +255,22 @@ def _object_path(kind: Kind, *, status: bool = False) -> Document:
     return {action: _operation(kind, action) for action in actions}
 
 
+def _scale_path() -> Document:
+    return {
+        action: _described(action, _SCALE_NAME, _SCALE_GVK, _PATCHES) for action in ("get", "put", "patch")
+    }
+
+
 def _operation(kind: Kind, action: str) -> Document:
     name = f"{_schema_name(kind)}List" if action == "list" else _schema_name(kind)
-    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
+    return _described(action, name, _gvk(kind), _patches(kind))
+
+
+def _described(action: str, schema: str, gvk: Document, patches: Sequence[str]) -> Document:
+    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}}
     made: Document = {
         "x-kubernetes-action": action,
-        "x-kubernetes-group-version-kind": _gvk(kind),
+        "x-kubernetes-group-version-kind": gvk,
         "responses": {"200": {"description": "OK", "content": content}},
     }
     if action in ("post", "put", "patch"):
@@ -216,12 +278,10 @@ def _operation(kind: Kind, action: str) -> Document:
             {"name": name, "in": "query", "schema": {"type": "string"}}
             for name in ("dryRun", "fieldManager", "fieldValidation")
         ]
-        made["requestBody"] = {"content": _patch_content(kind) if action == "patch" else content}
+        anything = {type_: {"schema": {"type": "object"}} for type_ in patches}
+        made["requestBody"] = {"content": anything if action == "patch" else content}
     return made
 
 
-def _patch_content(kind: Kind) -> Document:
-    types = ["application/json-patch+json", "application/merge-patch+json"]
-    if kind.built_in:
-        types.append("application/strategic-merge-patch+json")
-    return {type_: {"schema": {"type": "object"}} for type_ in types}
+def _patches(kind: Kind) -> Sequence[str]:
+    return (*_PATCHES, "application/strategic-merge-patch+json") if kind.built_in else _PATCHES

@@ -101,11 +101,6 @@ def check_served(where: Target, word: str) -> None:
     kind = where.kind
     if word in kind.verbs and (not where.subresource or word in _STATUS_METHODS):
         return
-    if kind.kind == "CustomResourceDefinition":
-        raise method_not_allowed(
-            "the kinds of this API are part of the Ingot release and cannot be added or changed here; "
-            "`ingot crds` prints them for a cluster of your own"
-        )
     raise method_not_allowed(f"the server does not allow {word} on {kind.resource}")
 
 

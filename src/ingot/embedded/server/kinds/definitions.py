@@ -1,20 +1,47 @@
-"""Kinds made from CustomResourceDefinitions."""
+"""Kinds made from CustomResourceDefinitions: one for each version, all with one home, the storage version.
+
+A definition is served under the names that were accepted for it (`naming`), which are those it asks for unless another
+definition has them. What a definition must be like to be taken at all is said by `definition_rules`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from ingot.embedded.server.documents import dig
-from ingot.embedded.server.kinds import columns
-from ingot.embedded.server.kinds.kind import Kind, field_at
+from ingot.embedded.server.documents import Document, dig
+from ingot.embedded.server.kinds import columns, jsonpath
+from ingot.embedded.server.kinds.kind import FieldReader, Kind, field_at
+from ingot.embedded.server.kinds.registry import Family
+from ingot.embedded.server.kinds.scale import Scale
+
+Definition = Mapping[str, Any]
 
 
-def from_crd(crd: Mapping[str, Any]) -> Kind:
-    """The kind a CustomResourceDefinition defines, in the version it is stored in."""
-    spec = crd["spec"]
-    names = spec["names"]
-    version = next(version for version in spec["versions"] if version.get("storage"))
+def family_of(definition: Definition) -> Family:
+    """The versions of the kind that a CustomResourceDefinition defines."""
+    spec = definition["spec"]
+    # Objects are kept once for all versions, so what any of them can be selected by is read from every object.
+    fields: dict[str, FieldReader] = {}
+    for version in spec["versions"]:
+        fields |= {name: field_at(f".{name}") for name in _selectable(version)}
+    stored_in = next(version for version in spec["versions"] if version.get("storage"))
+    home = _kind(definition, stored_in, fields, home=None)
+    served = (
+        home if version is stored_in else _kind(definition, version, fields, home=home)
+        for version in spec["versions"]
+        if version.get("served")
+    )
+    return Family(home, tuple(served))
+
+
+def _kind(
+    definition: Definition, version: Definition, fields: Mapping[str, FieldReader], *, home: Kind | None
+) -> Kind:
+    spec = definition["spec"]
+    names = dig(definition, "status", "acceptedNames") or {}
+    names = names if names.get("kind") else spec["names"]
+    subresources = version.get("subresources") or {}
     return Kind(
         group=spec["group"],
         version=version["name"],
@@ -26,9 +53,40 @@ def from_crd(crd: Mapping[str, Any]) -> Kind:
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
         columns=columns.of_crd(version.get("additionalPrinterColumns") or ()),
-        has_status="status" in (version.get("subresources") or {}),
-        fields={
-            selectable["jsonPath"].removeprefix("."): field_at(selectable["jsonPath"])
-            for selectable in version.get("selectableFields") or ()
-        },
+        has_status="status" in subresources,
+        fields=fields,
+        selectable_fields=frozenset(_selectable(version)),
+        scale=_scale(subresources["scale"]) if subresources.get("scale") else None,
+        stored_as=home,
+        deprecation=_deprecation(spec["group"], names["kind"], version),
+        terminating=bool(dig(definition, "metadata", "deletionTimestamp")),
     )
+
+
+def _selectable(version: Definition) -> list[str]:
+    return [field["jsonPath"].removeprefix(".") for field in version.get("selectableFields") or ()]
+
+
+def _scale(paths: Definition) -> Scale:
+    selector = paths.get("labelSelectorPath")
+    wanted, observed = (_steps(paths[name]) for name in ("specReplicasPath", "statusReplicasPath"))
+    return Scale(wanted, observed, _text_at(selector)) if selector else Scale(wanted, observed)
+
+
+def _steps(path: str) -> tuple[str, ...]:
+    return tuple(path.removeprefix(".").split("."))
+
+
+def _text_at(path: str) -> FieldReader:
+    find = jsonpath.compiled(path)
+
+    def read(document: Document) -> str:
+        return next((value for value in find(document) if isinstance(value, str)), "")
+
+    return read
+
+
+def _deprecation(group: str, kind: str, version: Definition) -> str:
+    if not version.get("deprecated"):
+        return ""
+    return version.get("deprecationWarning") or f"{group}/{version['name']} {kind} is deprecated"

@@ -12,6 +12,7 @@ from typing import Final
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _DNS_LABEL: Final = re.compile(_LABEL)
 _DNS_SUBDOMAIN: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*")
+_DNS_1035_LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _QUALIFIED: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 # No vowels and no look-alikes: a random suffix must neither spell a word nor be misread.
 _SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
@@ -37,6 +38,19 @@ def label_problem(name: str) -> str:
         return (
             "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
             "and must start and end with an alphanumeric character (e.g. 'my-name')"
+        )
+    return ""
+
+
+def label_1035_problem(name: str) -> str:
+    """Names of kinds and versions: a DNS label that starts with a letter."""
+    if len(name) > 63:
+        return "must be no more than 63 characters"
+    if not _DNS_1035_LABEL.fullmatch(name):
+        return (
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
+            "character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation "
+            "is '[a-z]([-a-z0-9]*[a-z0-9])?')"
         )
     return ""
 

@@ -41,6 +41,9 @@ class Registry:
         if self._families.pop(name, None) is not None:
             self._renew()
 
+    def built_in(self) -> Sequence[Kind]:
+        return self._built_in
+
     def family(self, name: str) -> Family | None:
         return self._families.get(name)
 

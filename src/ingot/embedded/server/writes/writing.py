@@ -284,6 +284,7 @@ class Writing:
             meta.carried_over(new["metadata"], old["metadata"])
             if meta.unchanged(new, old):
                 return
+            _count_generation(kind, new, old)
         await self._store.put(kind, new)
 
     async def _commit(
@@ -293,11 +294,7 @@ class Writing:
         if meta.unchanged(new, old):
             await self._store.settled(current)
             return current
-        apart = kind.has_status
-        if "generation" in metadata and meta.content(new, with_status=not apart) != meta.content(
-            old, with_status=not apart
-        ):
-            metadata["generation"] += 1
+        _count_generation(kind, new, old)
         metadata["resourceVersion"] = str(current.version)
         if manner.dry_run:
             return stored(kind, new, version=current.version, at=current.at)
@@ -367,6 +364,15 @@ def _attempt(operation: str, kind: Kind, key: Key, manner: Manner, subresource: 
 def _options(name: str, *, dry_run: bool) -> Document:
     options: Document = {"kind": name, "apiVersion": "meta.k8s.io/v1"}
     return {**options, "dryRun": ["All"]} if dry_run else options
+
+
+def _count_generation(kind: Kind, new: Document, old: Document) -> None:
+    """The generation moves when what is wanted changes; the status says what is, where it is written apart."""
+    apart = kind.has_status
+    if "generation" in new["metadata"] and meta.content(new, with_status=not apart) != meta.content(
+        old, with_status=not apart
+    ):
+        new["metadata"]["generation"] += 1
 
 
 def _check_type(kind: Kind, document: Document) -> None:

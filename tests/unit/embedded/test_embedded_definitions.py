@@ -1,0 +1,123 @@
+"""Definitions at run time, as only this server does it: those of the release, restarts, and what is on disk."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from running_server import WIDGETS, Caller, served, widget_crd
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+WIDGET = f"{CRDS}/widgets.example.com"
+
+
+async def until(api: Caller, path: str, type_: str, status: str = "True") -> Any:
+    """The definition, when it has this condition."""
+    async with asyncio.timeout(60):
+        while True:
+            _, found = await api.call("GET", path)
+            conditions = {c["type"]: c for c in found.get("status", {}).get("conditions", ())}
+            if conditions.get(type_, {}).get("status") == status:
+                return found
+            await asyncio.sleep(0.02)
+
+
+async def test_the_kinds_of_the_release_are_there_as_definitions_and_a_restart_changes_nothing(
+    tmp_path: Path,
+) -> None:
+    async with served(tmp_path) as api:
+        found = await until(api, f"{CRDS}/baremetalhosts.metal3.io", "Established")
+        assert found["status"]["storedVersions"] == ["v1alpha1"]
+        first = found["metadata"]["resourceVersion"]
+    async with served(tmp_path) as api:
+        _, again = await api.call("GET", f"{CRDS}/baremetalhosts.metal3.io")
+        assert again["metadata"]["resourceVersion"] == first
+
+
+async def test_a_definition_of_the_release_cannot_be_deleted(tmp_path: Path) -> None:
+    async with served(tmp_path, crds=[widget_crd()]) as api:
+        code, answer = await api.call("DELETE", WIDGET)
+        assert (code, answer["reason"]) == (403, "Forbidden")
+        assert "part of this Ingot release" in answer["message"]
+        assert (await api.call("GET", WIDGETS))[0] == 200
+
+
+async def test_another_definition_of_the_same_name_is_answered_with_a_warning_and_the_releases_own_is_served(
+    tmp_path: Path,
+) -> None:
+    own = widget_crd(properties={"size": {"type": "integer"}})
+    theirs = widget_crd(properties={"weight": {"type": "integer"}})
+    async with served(tmp_path, crds=[own]) as api:
+        assert (await api.call("POST", CRDS, theirs))[0] == 409
+        headers = {"Content-Type": "application/merge-patch+json"}
+        patch = {"metadata": {"labels": {"applied": "yes"}}, "spec": theirs["spec"]}
+        async with api.session.patch(api.url + WIDGET, json=patch, headers=headers) as response:
+            assert response.status == 200
+            assert "its own definition is served" in response.headers["Warning"]
+            found = await response.json()
+        assert found["metadata"]["labels"] == {"applied": "yes"}
+        assert found["metadata"]["generation"] == 1
+        body = {"metadata": {"name": "w"}, "spec": {"size": 3, "weight": 4}}
+        assert (await api.call("POST", WIDGETS, body))[1]["spec"] == {"size": 3}
+
+
+async def test_at_the_start_the_releases_definition_wins_over_an_older_one_and_objects_get_its_defaults(
+    tmp_path: Path,
+) -> None:
+    older = widget_crd(properties={"size": {"type": "integer"}, "old": {"type": "string"}})
+    newer = widget_crd(properties={"size": {"type": "integer"}, "new": {"type": "string", "default": "d"}})
+    async with served(tmp_path, crds=[older]) as api:
+        body = {"metadata": {"name": "w"}, "spec": {"size": 3, "old": "o"}}
+        assert (await api.call("POST", WIDGETS, body))[0] == 201
+    async with served(tmp_path, crds=[newer]) as api:
+        assert (await api.call("GET", f"{WIDGETS}/w"))[1]["spec"] == {"size": 3, "new": "d"}
+        _, found = await api.call("GET", WIDGET)
+        assert found["metadata"]["generation"] == 2
+
+
+async def test_a_definition_that_a_release_drops_stays_with_its_objects_and_can_then_be_deleted(
+    tmp_path: Path,
+) -> None:
+    async with served(tmp_path, crds=[widget_crd()]) as api:
+        assert (await api.call("POST", WIDGETS, {"metadata": {"name": "w"}, "spec": {}}))[0] == 201
+    async with served(tmp_path, crds=[]) as api:
+        assert (await api.call("GET", f"{WIDGETS}/w"))[0] == 200
+        assert (await api.call("DELETE", WIDGET))[0] == 200
+        await api.gone(WIDGET)
+        assert (await api.call("GET", WIDGETS))[0] == 404
+
+
+async def test_what_clients_defined_is_served_again_after_a_restart(tmp_path: Path) -> None:
+    async with served(tmp_path, crds=[]) as api:
+        assert (await api.call("POST", CRDS, widget_crd()))[0] == 201
+        assert (await api.call("POST", WIDGETS, {"metadata": {"name": "w"}, "spec": {}}))[0] == 201
+        _, listed = await api.call("GET", WIDGETS)
+    async with served(tmp_path, crds=[]) as api:
+        _, again = await api.call("GET", WIDGETS)
+        assert again["items"] == listed["items"]
+        # The history is there too: who watched before goes on.
+        version = str(int(listed["items"][0]["metadata"]["resourceVersion"]) - 1)
+        code, events = await api.call(
+            "GET", WIDGETS, watch="true", resourceVersion=version, timeoutSeconds="1"
+        )
+        assert (code, events["type"], events["object"]["metadata"]["name"]) == (200, "ADDED", "w")
+
+
+async def test_a_deletion_that_a_restart_interrupts_goes_on_after_it(tmp_path: Path) -> None:
+    async with served(tmp_path, crds=[]) as api:
+        assert (await api.call("POST", CRDS, widget_crd()))[0] == 201
+        held = {"metadata": {"name": "w", "finalizers": ["example.com/held"]}, "spec": {}}
+        assert (await api.call("POST", WIDGETS, held))[0] == 201
+        assert (await api.call("DELETE", WIDGET))[0] == 200
+    async with served(tmp_path, crds=[]) as api:
+        found = await until(api, WIDGET, "Terminating")
+        assert found["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
+        code, answer = await api.call("POST", WIDGETS, {"metadata": {"name": "x"}, "spec": {}})
+        assert (code, answer["reason"]) == (405, "MethodNotAllowed")
+        async with asyncio.timeout(60):
+            while "deletionTimestamp" not in (await api.call("GET", f"{WIDGETS}/w"))[1]["metadata"]:  # noqa: ASYNC110 (behind HTTP)
+                await asyncio.sleep(0.02)
+        assert (await api.call("PATCH", f"{WIDGETS}/w", {"metadata": {"finalizers": None}}))[0] == 200
+        await api.gone(WIDGET)
+        assert (await api.call("GET", WIDGETS))[0] == 404

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from ingot.cli.parts.judging import SUBJECTS, Rules
 from ingot.cli.parts.listen import AddressAndPort, Listen
 from ingot.cli.parts.state import StateFolder
 from ingot.kube import Client, Informer
-from ingot.kube.admission import AdmissionServer, Endpoint, Registration, Service
+from ingot.kube.admission import AdmissionServer, Endpoint, Registration, Service, Wish
 from ingot.kube.admission.registration import FailurePolicy
 from ingot.trust import Authority, Certificate, ServingTls
 
@@ -34,6 +35,8 @@ class Webhook:
     certs: Path | None
     client_ca: Path | None
     failure_policy: FailurePolicy
+    namespace: str
+    """The one namespace that the operator looks after; "" for all."""
 
     def tls(self, state: StateFolder) -> ServingTls:
         try:
@@ -49,14 +52,15 @@ class Webhook:
         return AdmissionServer(Rules(client, hosts), host=self.listen.host, port=self.listen.port, tls=tls)
 
     def registration(self, client: Client, tls: ServingTls, port: int) -> Registration:
-        return Registration(
-            client,
-            CONFIGURATION,
-            SUBJECTS,
-            self.endpoint or _url(self.listen.host, port),
-            ca_bundle=lambda: tls.ca_file.read_bytes(),
+        wish = Wish(
+            subjects=SUBJECTS,
+            endpoint=self.endpoint or _url(self.listen.host, port),
+            namespace=self.namespace,
             failure_policy=self.failure_policy,
         )
+        # Operators that look after one namespace each have a configuration each.
+        name = f"{CONFIGURATION}-{self.namespace}" if self.namespace else CONFIGURATION
+        return Registration(client, name, wish, ca_bundle=lambda: tls.ca_file.read_bytes())
 
     def _certificate(self, state: StateFolder) -> Certificate:
         if self.certs is not None:
@@ -160,6 +164,7 @@ def webhook_from(options: Mapping[str, Any]) -> Webhook | None:
         options["webhook_certs"],
         options["webhook_client_ca"],
         options["webhook_failure_policy"],
+        os.environ.get("WATCH_NAMESPACE", ""),
     )
 
 

@@ -4,7 +4,7 @@ To read: `review` is what the API asks and is answered, `server` listens, `regis
 rules themselves are a function from a `Question` to a `Verdict`; no kind is known here.
 """
 
-from ingot.kube.admission.registration import Endpoint, Registration, Service, Subject
+from ingot.kube.admission.registration import Endpoint, Registration, Service, Subject, Wish
 from ingot.kube.admission.review import Judge, Problem, Question, Verdict
 from ingot.kube.admission.server import PATH, AdmissionServer
 
@@ -19,4 +19,5 @@ __all__ = [
     "Service",
     "Subject",
     "Verdict",
+    "Wish",
 ]

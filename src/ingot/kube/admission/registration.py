@@ -84,15 +84,25 @@ class Subject:
     operations: Sequence[Operation] = ("CREATE", "UPDATE")
 
 
-def webhooks(
-    subjects: Sequence[Subject], endpoint: Endpoint, ca_bundle: bytes, failure_policy: FailurePolicy
-) -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What the configuration should say, but for the certificate authority."""
+
+    subjects: Sequence[Subject]
+    endpoint: Endpoint
+    namespace: str = ""
+    """The only namespace whose objects are asked about; "" for all."""
+    failure_policy: FailurePolicy = "Fail"
+
+
+def webhooks(wish: Wish, ca_bundle: bytes) -> list[dict[str, Any]]:
     """One for each kind, named after it, with everything said that the API would otherwise add by itself."""
+    labels = {"matchLabels": {"kubernetes.io/metadata.name": wish.namespace}} if wish.namespace else {}
     return [
         {
             "name": f"{subject.kind.kind.lower()}.{subject.kind.group}",
             "admissionReviewVersions": ["v1"],
-            "clientConfig": _client_config(endpoint, ca_bundle),
+            "clientConfig": _client_config(wish.endpoint, ca_bundle),
             "rules": [
                 {
                     "apiGroups": [subject.kind.group],
@@ -104,13 +114,13 @@ def webhooks(
             ],
             "matchConditions": [CONDITION],
             "matchPolicy": "Equivalent",
-            "namespaceSelector": {},
+            "namespaceSelector": labels,
             "objectSelector": {},
-            "failurePolicy": failure_policy,
+            "failurePolicy": wish.failure_policy,
             "sideEffects": "None",
             "timeoutSeconds": TIMEOUT,
         }
-        for subject in subjects
+        for subject in wish.subjects
     ]
 
 
@@ -129,21 +139,17 @@ class Registration:
         self,
         client: Client,
         name: str,
-        subjects: Sequence[Subject],
-        endpoint: Endpoint,
+        wish: Wish,
         *,
         ca_bundle: Callable[[], bytes],
-        failure_policy: FailurePolicy = "Fail",
         look_every: float = LOOK_AT_CA_EVERY,
         check_every: float = CHECK_EVERY,
     ) -> None:
         """`ca_bundle` reads the certificate authority, PEM; it is asked often."""
         self._client = client
         self._key = Key("", name)
-        self._subjects = subjects
-        self._endpoint = endpoint
+        self._wish = wish
         self._ca_bundle = ca_bundle
-        self._failure_policy: FailurePolicy = failure_policy
         self._look_every = look_every
         self._check_every = check_every
         self.trouble = "the webhook is not registered yet"
@@ -166,7 +172,7 @@ class Registration:
 
     async def ensure(self, bundle: bytes) -> bool:
         """Make the configuration what it should be. True if it was not."""
-        wanted = webhooks(self._subjects, self._endpoint, bundle, self._failure_policy)
+        wanted = webhooks(self._wish, bundle)
         try:
             found = await self._client.get(CONFIGURATIONS, self._key)
         except NotFound:

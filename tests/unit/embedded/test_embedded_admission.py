@@ -97,17 +97,6 @@ async def test_finalizers_come_off_although_the_schema_got_stricter(tmp_path: Pa
         assert (await api.call("GET", f"{WIDGETS}/w"))[0] == 404
 
 
-async def test_server_side_apply_is_refused_with_advice(tmp_path: Path) -> None:
-    async with (
-        served(tmp_path) as api,
-        api.session.patch(
-            api.url + f"{HOSTS}/h1", data=b"{}", headers={"Content-Type": "application/apply-patch+yaml"}
-        ) as response,
-    ):
-        assert response.status == 415
-        assert "without --server-side" in (await response.json())["message"]
-
-
 async def test_a_hostile_field_name_cannot_break_out_of_a_warning_header(tmp_path: Path) -> None:
     async with served(tmp_path, crds=[widget_crd(properties={})]) as api:
         body = '{"metadata":{"name":"w"},"spec":{"a\\r\\nSet-Cookie: x=1\\"ü":1}}'.encode()

@@ -17,7 +17,9 @@ from ingot.embedded.server.kinds.jsonpath import PathError, compiled
 from ingot.embedded.server.kinds.names import generated, label_key_problem, label_problem, subdomain_problem
 from ingot.embedded.server.kinds.schema import Shape
 from ingot.embedded.server.kinds.selectors import Selectable, parse
-from ingot.embedded.server.writes.patches import json_patched, merged, strategically_merged
+from ingot.embedded.server.writes.apply import structure_of
+from ingot.embedded.server.writes.patches import json_patched, merged
+from ingot.embedded.server.writes.strategic import strategically_merged
 
 # Selectors
 
@@ -152,7 +154,7 @@ def test_a_failed_test_does_not_tell_what_was_there() -> None:
     ],
 )
 def test_strategic_patches(target: Any, patch: Any, result: Any) -> None:
-    assert strategically_merged(target, patch) == result
+    assert strategically_merged(target, patch, structure_of({}, built_in=True)) == result
 
 
 # Schemas

@@ -170,6 +170,32 @@ def invalid(kind: Kind, name: str, causes: Sequence[Cause]) -> Refused:
     )
 
 
+def invalid_options(kind: str, causes: Sequence[Cause]) -> Refused:
+    """Parameters of a request that say how it is to be treated, and do not say it right."""
+    problems = [f"{cause.field}: {cause.message}" for cause in causes]
+    listed = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+    details: Document = {"group": "meta.k8s.io", "kind": kind}
+    return Refused(
+        422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {listed}', details=details, causes=causes
+    )
+
+
+class Unreadable(Refused):
+    """A document that is no object of its kind. `why` is what is wrong with it."""
+
+    def __init__(self, kind: str, version: str, why: str) -> None:
+        super().__init__(
+            400, "BadRequest", f'{kind} in version "{version}" cannot be handled as a {kind}: {why}'
+        )
+        self.why = why
+
+
+def invalid_patch(words: str) -> Refused:
+    """A patch that leaves what cannot be read. What it leaves is not shown: it may be a secret."""
+    found = Cause("patch", "FieldValueInvalid", f"Invalid value: {words}")
+    return Refused(422, "Invalid", f' "" is invalid: patch: {found.message}', causes=[found])
+
+
 def unprocessable(message: str) -> Refused:
     return Refused(422, "Invalid", message)
 

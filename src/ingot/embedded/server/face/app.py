@@ -29,17 +29,18 @@ from ingot.embedded.server.errors import (
     method_not_allowed,
     too_large,
 )
-from ingot.embedded.server.face import answers, discovery, health, requests, reviews
+from ingot.embedded.server.face import answers, bodies, discovery, health, requests, reviews
 from ingot.embedded.server.face.auth import OPEN_PATHS, Gate, Identity, require
+from ingot.embedded.server.face.bodies import BODY_LIMIT
 from ingot.embedded.server.face.metrics import CONTENT_TYPE, Metrics
 from ingot.embedded.server.face.openapi import OpenApi
 from ingot.embedded.server.face.rendering import View, view_for
-from ingot.embedded.server.face.requests import BODY_LIMIT, Target
+from ingot.embedded.server.face.requests import Target
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.registry import Registry
 from ingot.embedded.server.reads import reading, watching
 from ingot.embedded.server.storage.store import Store, Stored
-from ingot.embedded.server.writes.writing import Deletion, Writing
+from ingot.embedded.server.writes.writing import Deletion, Manner, Writing
 
 log = logging.getLogger(__name__)
 
@@ -83,7 +84,7 @@ class Api:
         except Refused as refusal:
             return answers.refusing(refusal)
         except web.HTTPRequestEntityTooLarge:
-            return answers.refusing(too_large(f"the body of the request is larger than {BODY_LIMIT} bytes"))
+            return answers.refusing(too_large(f"Request entity too large: limit is {BODY_LIMIT}"))
         except ConnectionError:
             raise
         except Exception as error:  # the edge of a request: the client gets a Status, the log gets the place
@@ -98,8 +99,8 @@ class Api:
         parts = path.strip("/").split("/")
         if request.method == "GET" and (document := self._described(request, parts)) is not None:
             return document
-        if review := self._review_at(parts):
-            return await self._review(request, review, who)
+        if asks := reviews.at(parts):
+            return await self._review(request, *asks, who)
         return await self._resource(request, who, path, asked)
 
     # Whether we live, and how well
@@ -159,18 +160,19 @@ class Api:
 
     # Who am I, what may I
 
-    def _review_at(self, parts: list[str]) -> discovery.Review | None:
-        for review in discovery.REVIEWS:
-            if parts == ["apis", review.group, review.version, review.plural]:
-                return review
-        return None
-
     async def _review(
-        self, request: web.BaseRequest, review: discovery.Review, who: Identity
+        self, request: web.BaseRequest, review: discovery.Review, namespace: str, who: Identity
     ) -> web.Response:
         if request.method != "POST":
-            raise method_not_allowed("a review is posted; nothing is kept that could be read")
-        return answers.of_json(reviews.answer(review, who, await requests.document(request)), status=201)
+            raise method_not_allowed("the server does not allow this method on the requested resource")
+        reviews.permit(review, namespace, who)
+        manner = requests.manner(request.query, request.headers, who, word="create")
+        question = await bodies.document(request, review.kind, manner)
+        reviews.take_in_question(review, question, manner)
+        answer = reviews.answer(
+            review, namespace, question, who=who, gate=self._gate, kinds=self._registry.kinds
+        )
+        return answers.warn(answers.of_json(answer, status=201), manner.warnings)
 
     # Objects
 
@@ -238,20 +240,22 @@ class Api:
     ) -> web.Response:
         if where.kind.namespaced and not where.namespace:
             raise bad_request(f"{where.kind.resource} live in a namespace, and the path names none")
-        manner = requests.manner(request.query, who)
-        document = await requests.document(request)
+        manner = requests.manner(request.query, request.headers, who, word="create")
+        document = await bodies.document(request, where.kind.kind, manner)
         item = await self._writing.create(where.kind, where.namespace, document, manner)
         return answers.warn(answers.of_bytes(view.one(item), status=201), manner.warnings)
 
     async def _change(
         self, request: web.BaseRequest, who: Identity, where: Target, view: View, *, whole: bool
     ) -> web.Response:
-        manner = requests.manner(request.query, who)
+        manner = requests.manner(request.query, request.headers, who, word="update" if whole else "patch")
+        if not whole and bodies.is_apply(request.content_type):
+            return await self._apply(request, where, view, manner)
         if whole:
-            replacement = await requests.document(request)
+            replacement = await bodies.document(request, where.kind.kind, manner)
             edit = _replaced_by(replacement)
         else:
-            edit = await requests.edit(request, where.kind)
+            edit = await bodies.edit(request, where.kind, manner)
         item = await self._writing.change(
             where.kind,
             Key(where.namespace, where.name),
@@ -261,6 +265,15 @@ class Api:
             whole=whole,
         )
         return answers.warn(answers.of_bytes(view.one(item)), manner.warnings)
+
+    async def _apply(
+        self, request: web.BaseRequest, where: Target, view: View, manner: Manner
+    ) -> web.Response:
+        config = await bodies.configuration(request, manner, force=requests.flag(request.query, "force"))
+        item, new = await self._writing.apply(
+            where.kind, Key(where.namespace, where.name), config, manner, subresource=where.subresource
+        )
+        return answers.warn(answers.of_bytes(view.one(item), status=201 if new else 200), manner.warnings)
 
     async def _delete(
         self, request: web.BaseRequest, who: Identity, where: Target, view: View

@@ -1,28 +1,29 @@
-"""Reading requests: where they point, what they ask for, what they carry.
+"""Reading requests: where they point and what they ask for.
 
-Everything a client can choose is checked here: path, names, parameters, content type, body. What comes out is typed
-and safe to use as a key; what is wrong is refused with a sentence.
+Everything a client can choose is checked here and, for what a request carries, in `bodies`: path, names, parameters.
+What comes out is typed and safe to use as a key; what is wrong is refused with a sentence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-import msgspec
 from aiohttp import web
 
-from ingot.embedded.server.documents import Document, decode, is_count
+from ingot.embedded.server.documents import Document, is_count
 from ingot.embedded.server.errors import (
+    Cause,
     bad_request,
+    cause,
+    invalid_options,
     method_not_allowed,
     not_found,
     unknown_path,
     unprocessable,
-    unsupported_media_type,
 )
-from ingot.embedded.server.face import protobuf
+from ingot.embedded.server.face import bodies
 from ingot.embedded.server.face.auth import Identity
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.names import label_problem
@@ -30,12 +31,12 @@ from ingot.embedded.server.kinds.registry import Registry
 from ingot.embedded.server.kinds.selectors import Selector, parse
 from ingot.embedded.server.reads.reading import Query
 from ingot.embedded.server.reads.watching import WatchQuery
+from ingot.embedded.server.writes.managing import name_of
 from ingot.embedded.server.writes.metadata import name_problem
-from ingot.embedded.server.writes.patches import json_patched, merged, strategically_merged
-from ingot.embedded.server.writes.writing import Deletion, Edit, Manner
+from ingot.embedded.server.writes.writing import Deletion, Manner
 
-BODY_LIMIT: Final = 3 * 1024 * 1024
-_PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+# Bytes that the name of a manager may have.
+_MANAGER_LIMIT: Final = 128
 _STATUS_METHODS: Final = frozenset({"get", "update", "patch"})
 
 
@@ -156,65 +157,65 @@ def watch_query(where: Target, parameters: Mapping[str, str]) -> WatchQuery:
     )
 
 
-def manner(parameters: Mapping[str, str], who: Identity) -> Manner:
-    validation = parameters.get("fieldValidation", "") or "Warn"
-    if validation not in ("Ignore", "Warn", "Strict"):
-        raise unprocessable(
-            f'fieldValidation: Unsupported value: "{validation[:40]}": supported: Ignore, Strict, Warn'
-        )
-    return Manner(dry_run=_dry_run(parameters.get("dryRun", "")), field_validation=validation, user=who)
+def manner(parameters: Mapping[str, str], headers: Mapping[str, str], who: Identity, *, word: str) -> Manner:
+    """How a create, update or patch is to be treated. `word` is which of them it is."""
+    options = f"{word.capitalize()}Options"
+    validation = parameters.get("fieldValidation", "")
+    name = parameters.get("fieldManager", "")
+    causes = []
+    if validation not in ("", "Ignore", "Warn", "Strict"):
+        words = 'supported values: "", "Ignore", "Strict", "Warn"'
+        causes.append(cause("NotSupported", "fieldValidation", words, shown=f'"{validation[:40]}"'))
+    if (dry := parameters.get("dryRun", "")) not in ("", "All"):
+        causes.append(cause("NotSupported", "dryRun", 'supported values: "All"', shown=f'["{dry[:40]}"]'))
+    causes += _manager_problems(name)
+    causes += _apply_problems(parameters, headers.get("Content-Type", ""), word=word)
+    if causes:
+        raise invalid_options(options, causes)
+    return Manner(
+        dry_run=dry == "All",
+        field_validation=validation or "Warn",
+        manager=name or name_of(headers.get("User-Agent", "")),
+        patching=word == "patch",
+        user=who,
+    )
+
+
+def _manager_problems(name: str) -> list[Cause]:
+    found = []
+    if len(name.encode()) > _MANAGER_LIMIT:
+        words = f"Too long: may not be more than {_MANAGER_LIMIT} bytes"
+        found.append(Cause("fieldManager", "FieldValueTooLong", words))
+    if not name.isprintable():
+        found.append(cause("Invalid", "fieldManager", "it holds characters that cannot be printed"))
+    return found
+
+
+def _apply_problems(parameters: Mapping[str, str], content_type: str, *, word: str) -> list[Cause]:
+    if word != "patch":
+        return []
+    if bodies.is_apply(content_type):
+        if not parameters.get("fieldManager"):
+            return [cause("Required", "fieldManager", "is required for apply patch")]
+    elif "force" in parameters:
+        return [cause("Forbidden", "force", "may not be specified for non-apply patch")]
+    return []
 
 
 def _dry_run(text: str) -> bool:
     if text not in ("", "All"):
-        raise bad_request(f'dryRun: Unsupported value: "{text[:40]}": supported values: "All"')
+        words = 'supported values: "All"'
+        raise invalid_options(
+            "DeleteOptions", [cause("NotSupported", "dryRun", words, shown=f'["{text[:40]}"]')]
+        )
     return text == "All"
 
 
-# Bodies
-
-
-async def document(request: web.BaseRequest) -> Document:
-    body = await request.read()
-    if request.content_type == _PROTOBUF:
-        return protobuf.decoded(body)
-    # aiohttp says octet-stream where the client said nothing.
-    if request.content_type not in ("application/json", "application/octet-stream"):
-        raise unsupported_media_type(
-            f"the body of the request was in an unknown format ({request.content_type}); "
-            f"accepted media types: application/json, {_PROTOBUF}"
-        )
-    return _decoded(body)
-
-
-async def edit(request: web.BaseRequest, kind: Kind) -> Edit:
-    """The change that a PATCH describes."""
-    body = await request.read()
-    match request.content_type:
-        case "application/merge-patch+json":
-            patch = _decoded(body)
-            return lambda current: merged(current, patch)
-        case "application/json-patch+json":
-            operations = _parsed(body)
-            return lambda current: json_patched(current, operations)
-        case "application/strategic-merge-patch+json" if kind.built_in:
-            strategic = _decoded(body)
-            return lambda current: strategically_merged(current, strategic)
-        case "application/apply-patch+yaml" | "application/apply-patch+cbor":
-            raise unsupported_media_type(
-                "server-side apply is not served by this API; use `kubectl apply` without --server-side, or a merge patch"
-            )
-        case other:
-            accepted = ["application/json-patch+json", "application/merge-patch+json"]
-            if kind.built_in:
-                accepted.append("application/strategic-merge-patch+json")
-            raise unsupported_media_type(
-                f"the body of the request was in an unknown format ({other}); accepted media types include: {', '.join(accepted)}"
-            )
+# Deletions
 
 
 async def deletion(request: web.BaseRequest, parameters: Mapping[str, str], who: Identity) -> Deletion:
-    options: Document = await document(request) if request.can_read_body else {}
+    options = await bodies.options(request)
     preconditions = _typed(options, "preconditions", dict) or {}
     policy = _typed(options, "propagationPolicy", str) or parameters.get("propagationPolicy") or ""
     if not policy and options.get("orphanDependents") is True:
@@ -240,21 +241,3 @@ def _typed(options: Document, name: str, type_: type[Any]) -> Any:
     if value is not None and not isinstance(value, type_):
         raise bad_request(f"DeleteOptions: {name} is not of the expected type")
     return value
-
-
-def _decoded(body: bytes) -> Document:
-    document: Document = _guarded(decode, body)
-    return document
-
-
-def _parsed(body: bytes) -> object:
-    return _guarded(msgspec.json.decode, body)
-
-
-def _guarded(read: Callable[[bytes], Any], body: bytes) -> Any:
-    try:
-        return read(body)
-    except RecursionError:
-        raise bad_request("the body of the request is nested too deeply") from None
-    except ValueError as error:
-        raise bad_request(f"the body of the request is not the JSON that was expected: {error}") from None

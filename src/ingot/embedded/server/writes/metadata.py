@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from ingot.embedded.server.documents import Document, dig, encode, timestamp
-from ingot.embedded.server.errors import Cause, bad_request, cause
+from ingot.embedded.server.errors import Cause, Unreadable, cause
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.names import (
     label_key_problem,
@@ -74,9 +74,7 @@ def read(kind: Kind, document: Document, unknown: list[str]) -> Document:
     try:
         checked = msgspec.convert(given, _Metadata)
     except msgspec.ValidationError as error:
-        raise bad_request(
-            f'{kind.kind} in version "{kind.version}" cannot be handled: metadata: {error}'
-        ) from None
+        raise Unreadable(kind.kind, kind.version, f"metadata: {error}") from None
     unknown.extend(f"metadata.{name}" for name in given if name not in _KNOWN | _DROPPED)
     made: Document = msgspec.to_builtins(checked)
     return {name: value for name, value in made.items() if value not in ("", {}, [])}

@@ -17,12 +17,14 @@ from ingot.api.meta import Key
 from ingot.embedded.server.documents import Document, dig
 from ingot.embedded.server.errors import (
     Cause,
+    Unreadable,
     already_exists,
     bad_request,
     cause,
     conflict,
     forbidden,
     invalid,
+    invalid_patch,
     modified_meanwhile,
     not_found,
 )
@@ -54,7 +56,11 @@ class Manner:
     field_validation: str = "Warn"
     # Who owns what this write sets.
     manager: str = "ingot"
+    # Whether the document is what a patch made of the object, so that the patch is to blame.
+    patching: bool = False
     warnings: list[str] = field(default_factory=list)
+    # What a strict reader of the body objects to.
+    doubts: list[str] = field(default_factory=list)
     user: User = ITSELF
 
 
@@ -136,7 +142,14 @@ class Writing:
                 raise not_found(kind, key.name)
             # The edit works on its own copy: patches share what they do not touch.
             new = edit(current.document(kind))
-            item = await self._replace(kind, key, current, new, manner, subresource=subresource, whole=whole)
+            try:
+                item = await self._replace(
+                    kind, key, current, new, manner, subresource=subresource, whole=whole
+                )
+            except Unreadable as error:
+                if manner.patching:
+                    raise invalid_patch(error.why) from None
+                raise
             if item is not None:
                 return item
         raise modified_meanwhile(kind, key.name)
@@ -310,7 +323,7 @@ class Writing:
         manner.warnings += kind.warn(new, old)
         kind.prepare(new, old)
         unknown += kind.shape.conform(new)
-        _report_unknown(unknown, manner)
+        _report_doubts(kind, [*manner.doubts, *(f'unknown field "{path}"' for path in unknown)], manner)
 
     def _check(self, kind: Kind, new: Document, old: Document | None) -> None:
         name = new["metadata"].get("name", "")
@@ -448,13 +461,12 @@ def _own_part_only(kind: Kind, new: Document, old: Document, subresource: str) -
     return new
 
 
-def _report_unknown(unknown: list[str], manner: Manner) -> None:
-    words = [f'unknown field "{path}"' for path in unknown]
-    if not words or manner.field_validation == "Ignore":
+def _report_doubts(kind: Kind, doubts: list[str], manner: Manner) -> None:
+    if not doubts or manner.field_validation == "Ignore":
         return
     if manner.field_validation == "Strict":
-        raise bad_request(f"strict decoding error: {', '.join(words)}")
-    manner.warnings += words
+        raise Unreadable(kind.kind, kind.version, f"strict decoding error: {', '.join(doubts)}")
+    manner.warnings += doubts
 
 
 def _was_so_before(found: Cause, new: Document, old: Document | None) -> bool:

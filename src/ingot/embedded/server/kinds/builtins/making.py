@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from ingot.embedded.server.documents import Document
-from ingot.embedded.server.errors import Cause, bad_request
+from ingot.embedded.server.errors import Cause, Unreadable
 from ingot.embedded.server.kinds.builtins.tables import Message, message, schema_of, take_in
 from ingot.embedded.server.kinds.builtins.tables.intake import Undecodable
 from ingot.embedded.server.kinds.columns import AGE, NAME, Column
@@ -84,7 +84,7 @@ def built_in(
         try:
             take_in(new, made)
         except Undecodable as error:
-            raise bad_request(f'{kind} in version "v1" cannot be handled as a {kind}: {error}') from None
+            raise Unreadable(kind, "v1", str(error)) from None
         prepare(new, old)
 
     return Kind(

@@ -30,6 +30,7 @@ class Structure:
         "keys",
         "lists",
         "maps",
+        "merged_by",
         "scalar",
         "there",
     )
@@ -44,6 +45,8 @@ class Structure:
         self.items: Structure | None = None
         self.keys: tuple[str, ...] = ()
         self.defaults: dict[str, Any] = {}
+        # The key by which a strategic patch merges this list, empty for plain values; None where it replaces it.
+        self.merged_by: str | None = None
         self.scalar = ""
         # The parts of a built-in kind that are there even when nobody wrote them.
         self.there: tuple[str, ...] = ()
@@ -152,6 +155,12 @@ def _add_list(made: Structure, schema: Mapping[str, Any], *, open_: bool) -> Non
     made.lists, made.keys = _list_form(schema)
     defaults = items.get("properties", {}) if isinstance(items, Mapping) else {}
     made.defaults = {key: defaults.get(key, {}).get("default") for key in made.keys}
+    if _is_merged(schema):
+        made.merged_by = schema.get("x-kubernetes-patch-merge-key", "")
+
+
+def _is_merged(schema: Mapping[str, Any]) -> bool:
+    return "merge" in str(schema.get("x-kubernetes-patch-strategy", "")).split(",")
 
 
 def _list_form(schema: Mapping[str, Any]) -> tuple[Lists, tuple[str, ...]]:
@@ -160,7 +169,7 @@ def _list_form(schema: Mapping[str, Any]) -> tuple[Lists, tuple[str, ...]]:
             return "set", ()
         case "map":
             return "map", tuple(schema.get("x-kubernetes-list-map-keys") or ())
-        case None if "merge" in str(schema.get("x-kubernetes-patch-strategy", "")).split(","):
+        case None if _is_merged(schema):
             key = schema.get("x-kubernetes-patch-merge-key")
             return ("map", (key,)) if key else ("set", ())
         case _:
@@ -199,12 +208,19 @@ _METADATA: Final[Mapping[str, Any]] = {
         "deletionGracePeriodSeconds": _NUMBER,
         "labels": _TEXTS,
         "annotations": _TEXTS,
-        "finalizers": {"type": "array", "items": _TEXT, "x-kubernetes-list-type": "set"},
+        "finalizers": {
+            "type": "array",
+            "items": _TEXT,
+            "x-kubernetes-list-type": "set",
+            "x-kubernetes-patch-strategy": "merge",
+        },
         "ownerReferences": {
             "type": "array",
             "items": _OWNER,
             "x-kubernetes-list-type": "map",
             "x-kubernetes-list-map-keys": ["uid"],
+            "x-kubernetes-patch-strategy": "merge",
+            "x-kubernetes-patch-merge-key": "uid",
         },
         "managedFields": {"type": "array", "items": {"type": "object"}},
     },

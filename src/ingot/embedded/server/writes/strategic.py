@@ -1,0 +1,168 @@
+"""Strategic merge patches: merge patches that know which lists are merged, and how.
+
+Only built-in kinds take them. The structure of the kind says which lists merge: plain values by value, objects by a key.
+Directives in a patch say what a value cannot: `$patch` replaces or deletes, `$retainKeys` drops what it does not name,
+`$deleteFromPrimitiveList` removes values, `$setElementOrder` gives the order that a list shall have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ingot.embedded.server.documents import Document
+from ingot.embedded.server.errors import Refused, bad_request
+from ingot.embedded.server.writes.apply import Structure
+
+_PATCH: Final = "$patch"
+_RETAIN: Final = "$retainKeys"
+_DELETE_VALUES: Final = "$deleteFromPrimitiveList/"
+_ORDER: Final = "$setElementOrder/"
+
+
+def strategically_merged(target: Document, patch: Document, structure: Structure) -> Document:
+    """The document with the patch applied. Neither is changed."""
+    return _merged(target, patch, structure)
+
+
+def _merged(target: object, patch: Mapping[str, Any], structure: Structure) -> Document:
+    if (directive := patch.get(_PATCH)) is not None:
+        return _replaced(directive, patch)
+    made: Document = dict(target) if isinstance(target, dict) else {}
+    if _RETAIN in patch:
+        made = _retained(made, patch)
+    for name, value in patch.items():
+        if name.startswith(_DELETE_VALUES):
+            field = name.removeprefix(_DELETE_VALUES)
+            if field in made:
+                gone = _list(name, value)
+                made[field] = [item for item in _list(field, made[field]) if item not in gone]
+        elif name.startswith("$"):
+            continue
+        elif value is None:
+            made.pop(name, None)
+        else:
+            made[name] = _value(made.get(name), value, structure.field(name))
+    for name, value in patch.items():
+        if name.startswith(_ORDER):
+            field = name.removeprefix(_ORDER)
+            if field in made:
+                _check_order(field, patch.get(field), _list(name, value), structure.field(field))
+                before = target.get(field) if isinstance(target, dict) else None
+                made[field] = _in_order(
+                    _list(field, made[field]), value, before or [], structure.field(field).merged_by
+                )
+    return made
+
+
+def _value(target: object, patch: Any, structure: Structure) -> Any:
+    if isinstance(patch, dict):
+        return _merged(target, patch, structure) if isinstance(target, dict) else _plain(patch)
+    if isinstance(patch, list):
+        if structure.merged_by is None or not isinstance(target, list):
+            return _plain(patch)
+        return _merged_list(target, patch, structure.merged_by, structure)
+    return patch
+
+
+def _replaced(directive: object, patch: Mapping[str, Any]) -> Document:
+    if directive == "replace":
+        return {name: value for name, value in patch.items() if name != _PATCH}
+    if directive == "delete":
+        return {}
+    raise Refused(500, "", f"unknown patch type: {directive!s:.40}: $patch is replace or delete")
+
+
+def _retained(target: Document, patch: Mapping[str, Any]) -> Document:
+    kept = _list(_RETAIN, patch[_RETAIN])
+    for name, value in patch.items():
+        if value is not None and not name.startswith("$") and name not in kept:
+            raise bad_request(f"{_RETAIN} does not name {name}, which the patch sets")
+    return {name: value for name, value in target.items() if name in kept}
+
+
+def _merged_list(target: Sequence[Any], patch: Sequence[Any], key: str, structure: Structure) -> list[Any]:
+    if not key:
+        values = [*target, *patch]
+        made = [value for index, value in enumerate(values) if value not in values[:index]]
+        return _in_order(made, patch, target, key)
+    if any(isinstance(item, dict) and item.get(_PATCH) == "replace" for item in patch):
+        return [item for item in patch if not (isinstance(item, dict) and _PATCH in item)]
+    made = list(target)
+    for item in patch:
+        known = _key_of(item, key)
+        if item.get(_PATCH) == "delete":
+            made = [old for old in made if not (isinstance(old, dict) and old.get(key) == known)]
+            continue
+        if _PATCH in item:
+            raise Refused(500, "", f"unknown patch type: {item[_PATCH]!s:.40}: $patch is replace or delete")
+        place = next(
+            (i for i, old in enumerate(made) if isinstance(old, dict) and old.get(key) == known), None
+        )
+        if place is None:
+            made.append(_plain(item))
+        elif structure.items is not None:
+            made[place] = _merged(made[place], item, structure.items)
+    return _in_order(made, patch, target, key)
+
+
+def _key_of(item: object, key: str) -> Any:
+    if not isinstance(item, dict) or key not in item:
+        raise Refused(500, "", f"an element of the patch has no {key}, by which this list is merged")
+    return item[key]
+
+
+# The order of a list
+
+
+def _in_order(items: list[Any], wanted: Sequence[Any], before: Sequence[Any], key: str | None) -> list[Any]:
+    """The items that the patch names, in its order; the others among them where they were before."""
+    order = [_identity(item, key) for item in wanted]
+    old = [_identity(item, key) for item in before]
+    named = sorted(
+        (item for item in items if _identity(item, key) in order),
+        key=lambda item: order.index(_identity(item, key)),
+    )
+    rest = [item for item in items if _identity(item, key) not in order]
+    made: list[Any] = []
+    while named and rest:
+        mine, other = _identity(rest[0], key), _identity(named[0], key)
+        is_earlier = mine in old and other in old and old.index(mine) < old.index(other)
+        made.append(rest.pop(0) if is_earlier else named.pop(0))
+    return [*made, *named, *rest]
+
+
+def _identity(item: Any, key: str | None) -> Any:
+    return item.get(key) if key and isinstance(item, dict) else item
+
+
+def _check_order(field: str, patch: object, order: Sequence[Any], structure: Structure) -> None:
+    """An order that leaves out what the patch sets was made for another patch."""
+    key = structure.merged_by
+    known = [_identity(item, key) for item in order]
+    for item in patch if isinstance(patch, list) else ():
+        is_deleted = isinstance(item, dict) and item.get(_PATCH) == "delete"
+        if not is_deleted and _identity(item, key) not in known:
+            raise Refused(500, "", f"the order given for {field} does not name all that the patch sets in it")
+
+
+# Small parts
+
+
+def _list(name: str, value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise bad_request(f"{name} takes a list")
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """The values of a patch without its directives, and without the nulls that have nothing to remove."""
+    if isinstance(value, list):
+        return [_plain(item) for item in value if not (isinstance(item, dict) and _PATCH in item)]
+    if isinstance(value, dict):
+        return {
+            name: _plain(inner)
+            for name, inner in value.items()
+            if not name.startswith("$") and inner is not None
+        }
+    return value

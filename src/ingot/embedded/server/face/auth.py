@@ -19,18 +19,31 @@ from ingot.trust import Secret, kept_token
 # What anybody may ask: whether the server lives, and which one it is.
 OPEN_PATHS: Final = frozenset({"/healthz", "/livez", "/readyz", "/version"})
 # Asking about oneself is not writing.
-REVIEWS: Final = frozenset({"selfsubjectreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews"})
+REVIEWS_OF_ONESELF: Final = frozenset(
+    {"selfsubjectreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews"}
+)
+_EVERYBODY: Final = "system:authenticated"
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
     name: str
     groups: tuple[str, ...]
+    may_read: bool
     may_write: bool
 
+    @property
+    def uid(self) -> str:
+        return self.name.rpartition(":")[2]
 
-ADMIN: Final = Identity("ingot:admin", ("system:masters", "system:authenticated"), may_write=True)
-READ_ONLY: Final = Identity("ingot:read-only", ("ingot:readers", "system:authenticated"), may_write=False)
+    @property
+    def own_groups(self) -> tuple[str, ...]:
+        """Those that say what one may do."""
+        return tuple(group for group in self.groups if group != _EVERYBODY)
+
+
+ADMIN: Final = Identity("ingot:admin", ("system:masters", _EVERYBODY), may_read=True, may_write=True)
+READ_ONLY: Final = Identity("ingot:read-only", ("ingot:readers", _EVERYBODY), may_read=True, may_write=False)
 
 
 class Gate:
@@ -61,9 +74,10 @@ def allowed(who: Identity, verb: str, resource: str) -> bool:
     if who.may_write:
         return True
     plural, _, group = resource.partition(".")
-    if plural in REVIEWS:
+    if plural in REVIEWS_OF_ONESELF:
         return verb == "create"
-    return verb in READ_VERBS and not (plural == "secrets" and group == "")
+    holds_secrets = plural in ("secrets", "*") and group in ("", "*")
+    return who.may_read and verb in READ_VERBS and not holds_secrets
 
 
 def require(who: Identity, verb: str, resource: str, *, namespace: str, name: str) -> None:

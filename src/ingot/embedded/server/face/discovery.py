@@ -42,12 +42,18 @@ class Review:
     version: str
     kind: str
     plural: str
+    namespaced: bool = False
 
 
 REVIEWS: Final = (
     Review("authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews"),
+    Review("authentication.k8s.io", "v1", "TokenReview", "tokenreviews"),
+    Review(
+        "authorization.k8s.io", "v1", "LocalSubjectAccessReview", "localsubjectaccessreviews", namespaced=True
+    ),
     Review("authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews"),
     Review("authorization.k8s.io", "v1", "SelfSubjectRulesReview", "selfsubjectrulesreviews"),
+    Review("authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews"),
 )
 
 Versions = Mapping[str, Sequence[Kind | Review]]
@@ -134,7 +140,7 @@ def _aggregated_resource(resource: Kind | Review) -> Document:
         return {
             "resource": resource.plural,
             "responseKind": gvk,
-            "scope": "Cluster",
+            "scope": "Namespaced" if resource.namespaced else "Cluster",
             "singularResource": resource.kind.lower(),
             "verbs": ["create"],
         }
@@ -199,7 +205,7 @@ def resource_list(group_version: str, resources: Iterable[Kind | Review]) -> Doc
                 {
                     "name": resource.plural,
                     "singularName": resource.kind.lower(),
-                    "namespaced": False,
+                    "namespaced": resource.namespaced,
                     "kind": resource.kind,
                     "verbs": ["create"],
                 }

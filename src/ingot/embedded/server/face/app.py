@@ -95,7 +95,7 @@ class Api:
         path = request.path.rstrip("/") or "/"
         if path in OPEN_PATHS:
             return self._open(request, path)
-        who = self._gate.identify(request.headers.get("Authorization", ""))
+        who = self._gate.admit(request)
         parts = path.strip("/").split("/")
         if request.method == "GET" and (document := self._described(request, parts)) is not None:
             return document

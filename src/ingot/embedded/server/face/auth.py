@@ -2,17 +2,20 @@
 
 Two identities, each with a random token of its own in the state folder: `admin` may do everything, `read-only` may
 look at everything but Secrets. Tokens are compared in constant time and appear nowhere but in their files and the
-kubeconfigs.
+kubeconfigs. The admin may also ask as somebody else (`kubectl --as`), who may then what their groups may.
 """
 
 from __future__ import annotations
 
 import hmac
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ingot.embedded.server.errors import forbidden, unauthorized
+from aiohttp import web
+
+from ingot.embedded.server.errors import bad_request, forbidden, unauthorized
 from ingot.embedded.server.kinds.kind import READ_VERBS
 from ingot.trust import Secret, kept_token
 
@@ -42,6 +45,18 @@ class Identity:
         return tuple(group for group in self.groups if group != _EVERYBODY)
 
 
+def subject(name: str, groups: Iterable[str]) -> Identity:
+    """Somebody with these groups: what they may, they may by a group that one of ours has."""
+    given = tuple(groups)
+    known = [identity for identity in (ADMIN, READ_ONLY) if set(identity.own_groups) & set(given)]
+    return Identity(
+        name,
+        given,
+        may_read=any(identity.may_read for identity in known),
+        may_write=any(identity.may_write for identity in known),
+    )
+
+
 ADMIN: Final = Identity("ingot:admin", ("system:masters", _EVERYBODY), may_read=True, may_write=True)
 READ_ONLY: Final = Identity("ingot:read-only", ("ingot:readers", _EVERYBODY), may_read=True, may_write=False)
 
@@ -52,6 +67,23 @@ class Gate:
     def __init__(self, folder: Path) -> None:
         self.admin_token: Secret = kept_token(folder / "token-admin")
         self.read_only_token: Secret = kept_token(folder / "token-readonly")
+
+    def admit(self, request: web.BaseRequest) -> Identity:
+        """Who speaks in a request."""
+        headers = request.headers
+        who = self.identify(headers.get("Authorization", ""))
+        name, groups = headers.get("Impersonate-User", ""), headers.getall("Impersonate-Group", [])
+        if not name and not groups:
+            return who
+        if not name:
+            raise bad_request("requested groups without a user to impersonate")
+        if not who.may_write:
+            raise forbidden(
+                f'users "{name}" is forbidden: User "{who.name}" cannot impersonate resource "users" '
+                'in API group "" at the cluster scope',
+                details={"name": name, "kind": "users"},
+            )
+        return subject(name, dict.fromkeys((*groups, _EVERYBODY)))
 
     def identify(self, authorization: str) -> Identity:
         scheme, _, token = authorization.partition(" ")

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
 from ingot.embedded.server.documents import Document, dig, encode, timestamp
 from ingot.embedded.server.errors import Cause, Refused, Unreadable, bad_request, cause
 from ingot.embedded.server.face.auth import (
-    ADMIN,
     READ_ONLY,
     REVIEWS_OF_ONESELF,
     Gate,
     Identity,
     allowed,
     require,
+    subject,
 )
 from ingot.embedded.server.face.discovery import REVIEWS, Review
 from ingot.embedded.server.kinds.builtins import message_of
@@ -28,8 +28,6 @@ from ingot.embedded.server.kinds.builtins.tables.intake import Undecodable
 from ingot.embedded.server.kinds.kind import READ_VERBS, Kind
 from ingot.embedded.server.kinds.schema import Shape
 from ingot.embedded.server.writes.writing import Manner
-
-_NOBODY: Final = Identity("", (), may_read=False, may_write=False)
 
 
 def at(parts: list[str]) -> tuple[Review, str] | None:
@@ -101,7 +99,10 @@ def answer(
             made |= {"spec": spec, "status": _access(who, spec)}
         case _:
             _check(review, spec, namespace)
-            made |= {"spec": spec, "status": _access(_subject(spec), spec)}
+            made |= {
+                "spec": spec,
+                "status": _access(subject(spec.get("user", ""), spec.get("groups", ())), spec),
+            }
     return made
 
 
@@ -128,14 +129,6 @@ def _check(review: Review, spec: Document, namespace: str) -> None:
 def _invalid(review: Review, problem: Cause) -> Refused:
     message = f'{review.kind}.{review.group} "" is invalid: {problem.field}: {problem.message}'
     return Refused(422, "Invalid", message, details={"group": review.group}, causes=[problem])
-
-
-def _subject(spec: Document) -> Identity:
-    groups = tuple(str(group) for group in spec.get("groups") or ())
-    known = next(
-        (identity for identity in (ADMIN, READ_ONLY) if set(identity.own_groups) & set(groups)), _NOBODY
-    )
-    return Identity(spec.get("user", ""), groups, may_read=known.may_read, may_write=known.may_write)
 
 
 def _access(who: Identity, spec: Document) -> Document:

@@ -1,8 +1,8 @@
 """A small Kubernetes API over TLS that keeps objects and their history, and can be told to misbehave.
 
-It serves one made-up kind, `Widget`, Events and Leases. What a test can do to it: change objects behind the client's back, cut
-watches cleanly or in the middle of a line, go silent, go away and come back, forget history, begin history anew or go back to an
-earlier day, offer, refuse or ignore streamed lists, and answer the next requests with any status.
+It serves one made-up kind, `Widget`, and of Kubernetes' own what KINDS says. What a test can do to it: change objects behind the
+client's back, cut watches cleanly or in the middle of a line, go silent, go away and come back, forget history, begin history
+anew or go back to an earlier day, offer, refuse or ignore streamed lists, and answer the next requests with any status.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ KINDS = {
     "widgets": ("Widget", "test.ingot.dev/v1"),
     "events": ("Event", "v1"),
     "leases": ("Lease", "coordination.k8s.io/v1"),
+    "validatingwebhookconfigurations": ("ValidatingWebhookConfiguration", "admissionregistration.k8s.io/v1"),
 }
 
 

@@ -342,6 +342,9 @@ class Writing:
         if made is None or made is new:
             return new
         metadata = meta.read(attempt.kind, made, [])
+        if (uid := metadata.get("uid")) != new["metadata"]["uid"]:
+            problem = cause("Invalid", "metadata.uid", "field is immutable", shown=f'"{uid or ""}"')
+            raise invalid(attempt.kind, attempt.key.name, [problem])
         meta.carried_over(metadata, new["metadata"])
         # What a webhook changes belongs to nobody.
         if "managedFields" in new["metadata"]:

@@ -8,6 +8,7 @@ from ingot.embedded.server.documents import Document
 from ingot.embedded.server.errors import Cause, cause
 from ingot.embedded.server.kinds.builtins import rules
 from ingot.embedded.server.kinds.builtins.making import built_in
+from ingot.embedded.server.kinds.cel import conditions
 from ingot.embedded.server.kinds.columns import AGE, NAME, Column
 from ingot.embedded.server.kinds.names import subdomain_problem
 
@@ -47,6 +48,10 @@ def _webhook(webhook: Document, at: str) -> list[Cause]:
         found.append(cause("Invalid", f"{at}.clientConfig.url", words, shown=rules.shown(client["url"])))
     for index, rule in enumerate(webhook.get("rules", ())):
         found += _rule(rule, f"{at}.rules[{index}]")
+    for index, condition in enumerate(webhook.get("matchConditions", ())):
+        if problem := conditions.problem(condition["expression"]):
+            where = f"{at}.matchConditions[{index}].expression"
+            found.append(cause("Invalid", where, problem, shown=rules.shown(condition["expression"])))
     for part in ("namespaceSelector", "objectSelector"):
         found += rules.label_selector(webhook.get(part) or {}, f"{at}.{part}")
     return found

@@ -8,23 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from functools import lru_cache
 from typing import Any
 
 from ingot.embedded.server.documents import Document
 from ingot.embedded.server.errors import forbidden
-from ingot.embedded.server.kinds.cel.expressions import (
-    EvaluationFailed,
-    Expression,
-    InvalidExpression,
-    compiled,
-)
+from ingot.embedded.server.kinds.cel.conditions import condition
+from ingot.embedded.server.kinds.cel.expressions import EvaluationFailed, InvalidExpression
 from ingot.embedded.server.writes.webhooks.attempt import Attempt
 from ingot.embedded.server.writes.webhooks.hooks import Hook
 
 log = logging.getLogger(__name__)
-
-VARIABLES = ("object", "oldObject", "request")
 
 
 async def hold(hook: Hook, attempt: Attempt, request: Document) -> bool:
@@ -49,7 +42,7 @@ def _problems(hook: Hook, request: Document) -> list[str] | None:
     found = []
     for _, text in hook.conditions:
         try:
-            if _expression(text).evaluate(data) is False:
+            if condition(text).evaluate(data) is False:
                 return None
         except (EvaluationFailed, InvalidExpression) as error:
             found.append(f"expression '{text}' resulted in error: {error}")
@@ -61,8 +54,3 @@ def _about(request: Document) -> dict[str, Any]:
     left_out = ("object", "oldObject")
     told = {name: value for name, value in request.items() if name not in left_out}
     return {"name": "", "namespace": "", "subResource": "", "requestSubResource": "", **told}
-
-
-@lru_cache(maxsize=256)
-def _expression(text: str) -> Expression:
-    return compiled(text, VARIABLES)

@@ -7,8 +7,8 @@ never in memory as a whole.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, TypeVar
 
 from aiohttp import web
 
@@ -19,6 +19,8 @@ JSON: Final = "application/json"
 _NOT_CACHED: Final = "no-cache, private"
 # Enough for a system call to be worth it, little enough for others to have their turn.
 _PIECE: Final = 128 * 1024
+
+R = TypeVar("R", bound=web.StreamResponse)
 
 
 def of_json(document: Document, *, status: int = 200) -> web.Response:
@@ -38,7 +40,7 @@ def refusing(refusal: Refused) -> web.Response:
     return warn(response, refusal.warnings)
 
 
-def warn(response: web.Response, sentences: Iterable[str]) -> web.Response:
+def warn(response: R, sentences: Iterable[str]) -> R:
     for sentence in sentences:
         response.headers.add("Warning", f'299 - "{_header_text(sentence)}"')
     return response
@@ -49,14 +51,16 @@ def endless() -> web.StreamResponse:
     return web.StreamResponse(headers={"Content-Type": JSON, "Cache-Control": _NOT_CACHED})
 
 
-async def of_parts(request: web.BaseRequest, parts: Iterable[bytes]) -> web.StreamResponse:
+async def of_parts(
+    request: web.BaseRequest, parts: Iterable[bytes], warnings: Sequence[str] = ()
+) -> web.StreamResponse:
     """One document, made and sent part by part."""
     pieces = _pieces(parts)
     first = next(pieces)
     second = next(pieces, None)
     if second is None:
-        return of_bytes(first)
-    response = endless()
+        return warn(of_bytes(first), warnings)
+    response = warn(endless(), warnings)
     await response.prepare(request)
     await response.write(first)
     while second is not None:

@@ -29,7 +29,7 @@ from ingot.embedded.server.errors import (
     method_not_allowed,
     too_large,
 )
-from ingot.embedded.server.face import answers, bodies, discovery, health, requests, reviews
+from ingot.embedded.server.face import answers, bodies, discovery, health, requests, reviews, scaling
 from ingot.embedded.server.face.auth import OPEN_PATHS, Gate, Identity, require
 from ingot.embedded.server.face.bodies import BODY_LIMIT
 from ingot.embedded.server.face.metrics import CONTENT_TYPE, Metrics
@@ -184,9 +184,17 @@ class Api:
         word = asked.verb = requests.verb(request.method, where, request.query)
         require(who, word, where.kind.resource, namespace=where.namespace, name=where.name)
         requests.check_served(where, word)
-        view = view_for(
-            where.kind, request.headers.get("Accept", ""), request.query.get("includeObject", "Metadata")
-        )
+        if word == "watch":
+            return await self._watch(request, where, _view(request, where))
+        response = await self._done(request, who, where, word)
+        if word not in ("list", "deletecollection"):
+            answers.warn(response, _deprecation(where.kind))
+        return response
+
+    async def _done(
+        self, request: web.BaseRequest, who: Identity, where: Target, word: str
+    ) -> web.StreamResponse:
+        view = _view(request, where)
         match word:
             case "get":
                 found = reading.get(self._store, where.kind, Key(where.namespace, where.name))
@@ -194,8 +202,6 @@ class Api:
             case "list":
                 page = reading.page(self._store, where.kind, requests.list_query(where, request.query))
                 return await self._listed(request, view, page.items, page.metadata)
-            case "watch":
-                return await self._watch(request, where, view)
             case "create":
                 return await self._create(request, who, where, view)
             case "update" | "patch":
@@ -209,14 +215,14 @@ class Api:
         self, request: web.BaseRequest, view: View, items: Sequence[Stored], metadata: Document
     ) -> web.StreamResponse:
         try:
-            return await answers.of_parts(request, view.listed(items, metadata))
+            return await answers.of_parts(request, view.listed(items, metadata), _deprecation(view.kind))
         except ConnectionError:
             # The reader of a long list went away; there is nobody left to answer.
             return answers.of_bytes(b"")
 
     async def _watch(self, request: web.BaseRequest, where: Target, view: View) -> web.StreamResponse:
         chunks = watching.events(self._store, where.kind, requests.watch_query(where, request.query), view)
-        response = answers.endless()
+        response = answers.warn(answers.endless(), _deprecation(where.kind))
         # The headers go out at once: a client that waits for an event must know that it is being served.
         await response.prepare(request)
         with self._metrics.watching(where.kind):
@@ -249,13 +255,16 @@ class Api:
         self, request: web.BaseRequest, who: Identity, where: Target, view: View, *, whole: bool
     ) -> web.Response:
         manner = requests.manner(request.query, request.headers, who, word="update" if whole else "patch")
-        if not whole and bodies.is_apply(request.content_type):
+        scaling_only = where.subresource == "scale"
+        if not whole and not scaling_only and bodies.is_apply(request.content_type):
             return await self._apply(request, where, view, manner)
         if whole:
             replacement = await bodies.document(request, where.kind.kind, manner)
             edit = _replaced_by(replacement)
         else:
             edit = await bodies.edit(request, where.kind, manner)
+        if scaling_only:
+            edit = scaling.through_scale(where.kind, edit)
         item = await self._writing.change(
             where.kind,
             Key(where.namespace, where.name),
@@ -308,6 +317,18 @@ class Api:
                     raise
             else:
                 yield last
+
+
+def _view(request: web.BaseRequest, where: Target) -> View:
+    if where.subresource == "scale":
+        return scaling.ScaleView(where.kind)
+    return view_for(
+        where.kind, request.headers.get("Accept", ""), request.query.get("includeObject", "Metadata")
+    )
+
+
+def _deprecation(kind: Kind) -> list[str]:
+    return [kind.deprecation] if kind.deprecation else []
 
 
 def _replaced_by(replacement: Document) -> Callable[[Document], Document]:

@@ -161,15 +161,11 @@ def _aggregated_resource(resource: Kind | Review) -> Document:
             "responseKind": _SCALE_KIND if name == "scale" else gvk,
             "verbs": _SUBRESOURCE_VERBS,
         }
-        for name in _subresources(resource)
+        for name in resource.subresources
     ]
     if subresources:
         made["subresources"] = subresources
     return made
-
-
-def _subresources(kind: Kind) -> list[str]:
-    return [name for name, there in (("scale", kind.scale), ("status", kind.has_status)) if there]
 
 
 def core_versions(server_address: str) -> Document:
@@ -212,7 +208,7 @@ def resource_list(group_version: str, resources: Iterable[Kind | Review]) -> Doc
             )
             continue
         made.append(_plain_resource(resource))
-        made += [_plain_subresource(resource, name) for name in _subresources(resource)]
+        made += [_plain_subresource(resource, name) for name in resource.subresources]
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": made}
 
 

@@ -62,7 +62,7 @@ def target(registry: Registry, path: str) -> Target:
     kind = registry.at(group, version, plural)
     if kind is None or (namespace and not kind.namespaced) or (name and kind.namespaced and not namespace):
         raise unknown_path()
-    if subresource and not (subresource == "status" and kind.has_status):
+    if subresource and subresource not in kind.subresources:
         raise unknown_path()
     if (namespace and label_problem(namespace)) or (name and name_problem(kind, name)):
         raise not_found(kind, name or namespace)

@@ -58,6 +58,7 @@ def _kind(
         selectable_fields=frozenset(_selectable(version)),
         scale=_scale(subresources["scale"]) if subresources.get("scale") else None,
         stored_as=home,
+        name_of_lists=names.get("listKind") or "",
         deprecation=_deprecation(spec["group"], names["kind"], version),
         terminating=bool(dig(definition, "metadata", "deletionTimestamp")),
     )

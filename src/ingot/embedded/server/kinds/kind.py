@@ -88,6 +88,8 @@ class Kind:
     scale: Scale | None = None
     # The field selectors of this version, where other versions have others; all of `fields` otherwise.
     selectable_fields: frozenset[str] | None = None
+    # What a list calls itself, where that is not the kind with `List` behind it.
+    name_of_lists: str = ""
     # What a client of a version that will go should hear.
     deprecation: str = ""
     # The definition is going: objects can go too, but none can come.
@@ -103,7 +105,11 @@ class Kind:
 
     @property
     def list_kind(self) -> str:
-        return f"{self.kind}List"
+        return self.name_of_lists or f"{self.kind}List"
+
+    @cached_property
+    def subresources(self) -> tuple[str, ...]:
+        return tuple(name for name, there in (("scale", self.scale), ("status", self.has_status)) if there)
 
     @cached_property
     def resource(self) -> str:

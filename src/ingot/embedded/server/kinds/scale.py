@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from ingot.embedded.server.documents import Document, dig
-from ingot.embedded.server.errors import Cause, cause
 
 API_VERSION: Final = "autoscaling/v1"
 KIND: Final = "Scale"
@@ -56,13 +55,13 @@ def scale_of(scale: Scale, document: Document) -> Document:
     status: Document = {"replicas": _count(dig(document, *scale.observed))}
     if selector := scale.selector(document):
         status["selector"] = selector
-    wanted = _count(dig(document, *scale.wanted))
+    count = _count(dig(document, *scale.wanted))
     return {
         "kind": KIND,
         "apiVersion": API_VERSION,
         "metadata": {name: metadata[name] for name in kept if name in metadata},
         # A number that is nought is left out, as Kubernetes writes it.
-        "spec": {"replicas": wanted} if wanted else {},
+        "spec": {"replicas": count} if count else {},
         "status": status,
     }
 
@@ -72,25 +71,24 @@ def scaled(scale: Scale, document: Document, wish: Document) -> Document:
     at = document
     for part in scale.wanted[:-1]:
         at = at.setdefault(part, {})
-    at[scale.wanted[-1]] = dig(wish, "spec", "replicas") or 0
-    if version := dig(wish, "metadata", "resourceVersion"):
-        document["metadata"]["resourceVersion"] = version
+    at[scale.wanted[-1]] = wanted(wish)
     return document
 
 
-def problems(wish: Document) -> list[Cause]:
-    """What is wrong with a Scale that somebody sent; the types first."""
-    spec = wish.get("spec")
-    if spec is not None and not isinstance(spec, dict):
-        return [cause("Invalid", "spec", "must be an object")]
-    wanted = (spec or {}).get("replicas", 0)
-    if not isinstance(wanted, int) or isinstance(wanted, bool) or abs(wanted) > _MOST:
-        return [cause("Invalid", "spec.replicas", "must be a 32-bit integer")]
-    if wanted < 0:
-        return [
-            cause("Invalid", "spec.replicas", "should be a non-negative integer", shown=str(wanted)),
-        ]
-    return []
+def wanted(wish: Document) -> int:
+    """The number that a Scale wishes for; none is nought."""
+    return int(dig(wish, "spec", "replicas") or 0)
+
+
+def misshapen(wish: Document) -> str:
+    """What is of the wrong type in a Scale that somebody sent; empty if nothing is."""
+    for name in ("spec", "metadata"):
+        if not isinstance(wish.get(name) or {}, dict):
+            return f"{name} must be an object"
+    count = dig(wish, "spec", "replicas") or 0
+    if not isinstance(count, int) or isinstance(count, bool) or abs(count) > _MOST:
+        return "spec.replicas must be a 32-bit integer"
+    return ""
 
 
 def _count(value: object) -> int:

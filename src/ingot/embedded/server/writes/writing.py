@@ -140,9 +140,9 @@ class Writing:
             current = self._store.head(kind, key)
             if current is None:
                 raise not_found(kind, key.name)
-            # The edit works on its own copy: patches share what they do not touch.
-            new = edit(current.document(kind))
             try:
+                # The edit works on its own copy: patches share what they do not touch.
+                new = edit(current.document(kind))
                 item = await self._replace(
                     kind, key, current, new, manner, subresource=subresource, whole=whole
                 )

@@ -9,17 +9,18 @@ A table names the package its messages are from and then gives each message, a l
       6 ports [ContainerPort] by containerPort,protocol
       13 terminationMessagePath text = "/dev/termination-log"
 
-The number is the one protobuf uses. Behind the name, `!` says that the field must be there, `?` that an empty value
-says something else than none (where neither stands, empty and absent are the same). Types are `text`, `int32`,
-`int64`, `bool`, `bytes`, `time`, `microtime`, `quantity`, `number-or-text`, `any`, `text(A|B)` for a choice, another
-message, `[…]` for a list, `{…}` for a map from text. `..` instead of a name puts the fields of a message among
-those of this one; protobuf still has them apart.
+The number is the one protobuf uses, nought where protobuf has no such field. Behind the name, `!` says that the field
+must be there, `?` that an empty value says something else than none (where neither stands, empty and absent are the
+same). Types are `text`, `int32`, `int64`, `bool`, `bytes`, `time`, `microtime`, `quantity`, `number-or-text`, `any`,
+`text(A|B)` for a choice, another message, `[…]` for a list, `{…}` for a map from text. `..` instead of a name puts the
+fields of a message among those of this one; protobuf still has them apart.
 
     by a,b        elements of the list are told apart by these fields, in apply and in strategic patches
     set           so are plain values
     patch a       strategic patches tell elements apart by this field; `patch -`: they do not, `patch values`: by value
     retainKeys    strategic patches drop what they do not name
     atomic        has one owner as a whole, in apply (of a message: wherever it stands)
+    granular      has one owner a field, in apply, though the message says otherwise
     = value       the default, in JSON
     # words       what kubectl explain says
 """
@@ -106,7 +107,8 @@ class Field:
     # How lists are merged by strategic patches: by this field; "" is by value, None is not at all.
     patch_key: str | None = None
     retain_keys: bool = False
-    atomic: bool = False
+    # One owner for the whole, or for each field; "" leaves that to the type.
+    map_type: str = ""
     default: Any = None
     words: str = ""
 
@@ -141,7 +143,7 @@ def _messages(table: str) -> Iterable[Message]:
 _LINE: Final = re.compile(
     r"\s+(?P<number>\d+) (?P<name>[\w$.-]+?)(?P<mark>[!?]?) (?P<type>\S+?)"
     r"(?: by (?P<keys>[\w,]+))?(?P<unique> set)?(?: patch (?P<patch>[\w-]+))?"
-    r"(?P<retain> retainKeys)?(?P<atomic> atomic)?(?: = (?P<default>.+?))?(?: # (?P<words>.+))?"
+    r"(?P<retain> retainKeys)?(?: (?P<map>atomic|granular))?(?: = (?P<default>.+?))?(?: # (?P<words>.+))?"
 )
 
 
@@ -163,7 +165,7 @@ def _field(package: str, line: str) -> Field:
         unique=bool(found["unique"]),
         patch_key=_patch_key(found["patch"], keys, unique=bool(found["unique"])),
         retain_keys=bool(found["retain"]),
-        atomic=bool(found["atomic"]),
+        map_type=found["map"] or "",
         default=json.loads(found["default"]) if found["default"] else None,
         words=found["words"] or "",
     )

@@ -30,14 +30,16 @@ _SCALARS: Final[dict[str, dict[str, Any]]] = {
     "any": {"x-kubernetes-preserve-unknown-fields": True},
 }
 
+_OF_ALL: Final = frozenset({"apiVersion", "kind", "metadata"})
+
 
 @cache
 def schema_of(message: Message) -> dict[str, Any]:
-    """The schema of objects of a kind. Metadata is the same for all of them and is left out."""
+    """The schema of objects of a kind. What all objects have is left out."""
     schema = dict(_object(message))
-    schema["properties"] = {name: sub for name, sub in schema["properties"].items() if name != "metadata"}
+    schema["properties"] = {name: sub for name, sub in schema["properties"].items() if name not in _OF_ALL}
     if "required" in schema:
-        schema["required"] = [name for name in schema["required"] if name != "metadata"]
+        schema["required"] = [name for name in schema["required"] if name not in _OF_ALL]
     return schema
 
 
@@ -68,8 +70,8 @@ def _property(field: Field) -> dict[str, Any]:
         made["x-kubernetes-list-type"] = "set"
     elif isinstance(field.type, ListOf):
         made["x-kubernetes-list-type"] = "atomic"
-    if field.atomic and isinstance(field.type, MapOf):
-        made["x-kubernetes-map-type"] = "atomic"
+    if field.map_type:
+        made["x-kubernetes-map-type"] = field.map_type
     strategy = [
         *(["merge"] if field.patch_key is not None else []),
         *(["retainKeys"] if field.retain_keys else []),

@@ -44,20 +44,39 @@ def name_of(user_agent: str) -> str:
 
 
 def record(
-    kind: Kind, new: Document, old: Document | None, *, sent: object, manager: str, subresource: str = ""
+    kind: Kind,
+    new: Document,
+    old: Document | None,
+    *,
+    sent: object,
+    manager: str,
+    subresource: str = "",
+    said: Document | None = None,
 ) -> None:
-    """Note in the new document who owns what. `sent` are the managedFields that came with the request."""
+    """Note in the new document who owns what.
+
+    `sent` are the managedFields that came with the request. `said` is the metadata that did, where it is not taken: like
+    Kubernetes we hold a client to it all the same.
+    """
     form = structure(kind)
     writer = Manager(manager, apply.UPDATE, kind.api_version, subresource)
+    live = dig(old, "metadata", "managedFields") if old is not None else None
+    managed = apply.managed_after(live, None if subresource else sent, cleared_by=_cleared_by(kind))
     if old is None:
-        managed = apply.managed_after(None, sent, subresource=subresource)
         entries = apply.updated(form.empty(), new, managed, writer, form, time=timestamp())
+    elif managed:
+        # The version is the server's; it is no difference.
+        metadata = {**(said or new["metadata"]), "resourceVersion": old["metadata"].get("resourceVersion")}
+        entries = apply.updated(old, {**new, "metadata": metadata}, managed, writer, form, time=timestamp())
     else:
-        live = dig(old, "metadata", "managedFields")
-        managed = apply.managed_after(live, sent, subresource=subresource)
         # An object that nobody is recorded for stays so until somebody applies to it.
-        entries = apply.updated(old, new, managed, writer, form, time=timestamp()) if managed else []
+        entries = []
     put(new, entries)
+
+
+def _cleared_by(kind: Kind) -> tuple[list[object], ...]:
+    """What a client sends to have all entries forgotten. Of custom kinds Kubernetes does not see an empty list."""
+    return ([], [{}]) if kind.built_in else ([{}],)
 
 
 def put(document: Document, entries: list[Entry]) -> None:
@@ -73,7 +92,8 @@ def lay_over(
     """The object with a configuration applied to it, and who owns what then. Without a live object, a new one."""
     form = structure(kind)
     _check(kind, config.document, form)
-    document = _part(kind, config.document, subresource)
+    apart = _apart(kind, subresource)
+    document = {name: value for name, value in config.document.items() if name != apart}
     there = live or {"apiVersion": kind.api_version, "kind": kind.kind}
     writer = Manager(manager, apply.APPLY, kind.api_version, subresource)
     managed = Managed(dig(there, "metadata", "managedFields") or ())
@@ -87,15 +107,17 @@ def lay_over(
             force=config.force,
             time=timestamp(),
             new=live is None,
+            apart=apart,
         )
     except Conflicts as conflicts:
         raise _refusal(conflicts.found) from None
 
 
-def _part(kind: Kind, document: Document, subresource: str) -> Document:
-    """What counts of a configuration: neither the status at the object itself, nor the rest at its status."""
-    ignored = "spec" if subresource == "status" else "status" if kind.has_status else ""
-    return {name: value for name, value in document.items() if name != ignored}
+def _apart(kind: Kind, subresource: str) -> str:
+    """What does not count of a configuration: the status at the object itself, and the rest at its status."""
+    if subresource == "status":
+        return "spec"
+    return "status" if kind.has_status else ""
 
 
 def _check(kind: Kind, document: Document, form: Structure) -> None:

@@ -205,11 +205,20 @@ class Writing:
         _check_type(kind, new)
         _check_place(kind, metadata, key.namespace, name=key.name)
         _check_preconditions(kind, key.name, metadata, current, whole=whole and not kind.built_in)
+        meta.carried_over(metadata, old["metadata"])
         new = _own_part_only(kind, {**new, "metadata": metadata}, old, subresource)
         meta.carried_over(new["metadata"], old["metadata"])
         self._shape(kind, new, old, unknown, manner)
         if managed is None:
-            managing.record(kind, new, old, sent=sent, manager=manner.manager, subresource=subresource)
+            managing.record(
+                kind,
+                new,
+                old,
+                sent=sent,
+                manager=manner.manager,
+                subresource=subresource,
+                said=metadata if subresource else None,
+            )
         else:
             managing.put(new, managed)
         attempt = _attempt(UPDATE, kind, key, manner, subresource)

@@ -7,7 +7,7 @@ dictionaries they are on the wire; one that does not change is passed on as it i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -154,16 +154,16 @@ def _fields(entry: Mapping[str, Any]) -> FieldSet:
     return found
 
 
-def managed_after(live: object, sent: object, *, subresource: str) -> Managed:
+def managed_after(live: object, sent: object, *, cleared_by: Sequence[object]) -> Managed:
     """The entries a write starts from.
 
-    A client may edit them, or clear them with an empty list or one empty entry. Who leaves them out, or sends what cannot
-    be read, does not touch them; and through a subresource nobody does.
+    A client may edit them, or clear them by what is given. Who leaves them out, or sends what cannot be read, does not
+    touch them.
     """
     kept = Managed(live if isinstance(live, list) else ())
-    if subresource or sent is None or sent is live or sent == live:
+    if not sent and sent not in cleared_by or sent == live:
         return kept
-    if sent in ([], [{}]):
+    if sent in cleared_by:
         return Managed()
     try:
         return Managed([_checked(entry) for entry in sent]) if isinstance(sent, list) else kept

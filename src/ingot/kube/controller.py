@@ -12,7 +12,6 @@ seconds to end.
 from __future__ import annotations
 
 import asyncio
-import collections
 import logging
 import random
 import traceback
@@ -26,15 +25,13 @@ from ingot.kube.errors import ApiError, Conflict
 from ingot.kube.metrics import (
     ACTIVE_WORKERS,
     MOST_WORKERS,
-    QUEUE_ADDS,
     QUEUE_LENGTH,
-    QUEUE_RETRIES,
-    QUEUE_WAIT,
     RECONCILE_ERRORS,
-    RECONCILE_TIME,
     RECONCILES,
+    ControllerMeters,
 )
 from ingot.kube.queue import KeyQueue
+from ingot.kube.workers import Workers
 from ingot.trust import redact
 
 log = logging.getLogger(__name__)
@@ -75,14 +72,13 @@ class Controller:
     ) -> None:
         self.name = name
         self._reconcile = reconcile
-        self._workers = workers
         self._backoff = backoff
         self._grace = grace
         self._queue = KeyQueue()
+        self._workers = Workers(name, workers, self._step)
         self._failures: dict[Key, int] = {}
-        self._idle: collections.deque[asyncio.Future[None]] = collections.deque()
         self._alarm: asyncio.TimerHandle | None = None
-        self._stopping = False
+        self._meters = ControllerMeters(name)
         QUEUE_LENGTH.labels(name).set_function(lambda: len(self._queue))
         ACTIVE_WORKERS.labels(name).set_function(lambda: len(self._queue.active))
         MOST_WORKERS.labels(name).set(workers)
@@ -90,8 +86,8 @@ class Controller:
     def wake(self, key: Key, *, low: bool = False) -> None:
         """Have this key reconciled soon. Cheap, never blocks; waking twice is waking once."""
         if self._queue.wake(key, _now(), low=low):
-            QUEUE_ADDS.labels(self.name).inc()
-            self._rouse_one()
+            self._meters.added.inc()
+            self._workers.rouse()
 
     def give_no_grace(self) -> None:
         """From now on, stopping means at once: what is in flight is cut off."""
@@ -99,46 +95,26 @@ class Controller:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        self._stopping = False
-        workers = [
-            asyncio.create_task(self._work(), name=f"{self.name}-{number}") for number in range(self._workers)
-        ]
+        self._set_alarm()
         try:
-            # Not gather: it would hand a cancellation on to the workers at once.
-            finished, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_COMPLETED)
-            for worker in finished:
-                worker.result()
-        except asyncio.CancelledError:
-            self._stopping = True
-            self._rouse_all()
-            await asyncio.wait(workers, timeout=self._grace)
-            raise
+            await self._workers.run(grace=lambda: self._grace)
         finally:
-            await _end(workers)
             self._cancel_alarm()
 
-    async def _work(self) -> None:
-        while not self._stopping:
-            key = self._take()
-            if key is None:
-                await self._until_roused()
-            else:
-                await self._run_one(key)
-
-    def _take(self) -> Key | None:
-        taken = self._queue.pop(_now())
-        if self._queue:
-            # Whoever takes a key calls the next worker, so a burst spreads without anybody counting.
-            self._rouse_one()
-        self._set_alarm()
+    async def _step(self) -> bool:
+        """Reconcile one key, if one is due."""
+        now = _now()
+        taken = self._queue.pop(now)
         if taken is None:
-            return None
+            return False
+        if self._queue:
+            self._workers.rouse()
         key, waited = taken
-        QUEUE_WAIT.labels(self.name).observe(max(0.0, waited))
-        return key
+        self._meters.waited.observe(max(0.0, waited))
+        await self._run_one(key, now)
+        return True
 
-    async def _run_one(self, key: Key) -> None:
-        started = _now()
+    async def _run_one(self, key: Key, started: float) -> None:
         try:
             result = await self._reconcile(key)
         except asyncio.CancelledError as error:
@@ -152,16 +128,16 @@ class Controller:
             self._failed(key, error)
         else:
             self._succeeded(key, result)
-        RECONCILE_TIME.labels(self.name).observe(_now() - started)
+        self._meters.took.observe(_now() - started)
 
     def _succeeded(self, key: Key, result: Done | Again) -> None:
         self._failures.pop(key, None)
         self._queue.done(key, _now())
         match result:
             case Done():
-                RECONCILES.labels(self.name, "success").inc()
+                self._meters.succeeded.inc()
             case Again(after, why):
-                RECONCILES.labels(self.name, "requeue_after").inc()
+                self._meters.again.inc()
                 log.debug("%s %s: again in %.1f s: %s", self.name, key, after, why)
                 # Later by up to a tenth, never earlier: a deadline that is asked about too soon has not passed.
                 self._later(key, max(0.0, after) * random.uniform(1.0, 1.1))  # noqa: S311 - jitter
@@ -188,31 +164,11 @@ class Controller:
         self._later(key, delay)
 
     def _later(self, key: Key, delay: float) -> None:
-        QUEUE_RETRIES.labels(self.name).inc()
+        self._meters.put_off.inc()
         self._queue.later(key, _now(), delay=delay)
         self._set_alarm()
 
-    # Idle workers and the one timer
-
-    async def _until_roused(self) -> None:
-        bell: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._idle.append(bell)
-        try:
-            await bell
-        finally:
-            if bell in self._idle:
-                self._idle.remove(bell)
-
-    def _rouse_one(self) -> None:
-        while self._idle:
-            bell = self._idle.popleft()
-            if not bell.done():
-                bell.set_result(None)
-                return
-
-    def _rouse_all(self) -> None:
-        while self._idle:
-            self._rouse_one()
+    # The one timer
 
     def _set_alarm(self) -> None:
         due = self._queue.next_due()
@@ -225,7 +181,8 @@ class Controller:
         self._alarm = None
         # A loop rings up to one tick of its clock early; asking what is due right now could then find nothing, for ever.
         self._queue.release(max(_now(), due))
-        self._rouse_one()
+        self._set_alarm()
+        self._workers.rouse()
 
     def _cancel_alarm(self) -> None:
         if self._alarm is not None:
@@ -241,14 +198,6 @@ def _being_cancelled() -> bool:
     """Whether somebody wants this worker to end; a reconcile can also let a cancellation of its own slip out."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
-
-
-async def _end(workers: list[asyncio.Task[None]]) -> None:
-    left = [worker for worker in workers if not worker.done()]
-    for worker in left:
-        worker.cancel()
-    if left:
-        await asyncio.wait(left)
 
 
 def _story(error: BaseException, *, whole: bool) -> str:

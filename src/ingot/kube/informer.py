@@ -71,6 +71,7 @@ class Informer(Generic[T]):
         self._streamed_list = streamed_list
         self._backoff = backoff
         self._cache: Cache[T] = Cache(indexes)
+        self._count = CACHED_OBJECTS.labels(kind.kind)
         self._subscribers: list[Callable[[Change[T]], None]] = []
         self._synced = asyncio.Event()
         self._must_list = True
@@ -272,7 +273,8 @@ class Informer(Generic[T]):
     def _tell(self, change: Change[T] | None) -> None:
         if change is None:
             return
-        CACHED_OBJECTS.labels(self._kind.kind).set(len(self._cache))
+        if change.old is None or change.new is None:
+            self._count.set(len(self._cache))
         for callback in self._subscribers:
             self._call(callback, change)
 

@@ -5,6 +5,7 @@ Promises, whatever the order of calls:
 - a key is in at most one worker's hands;
 - a key that was woken is handed out after that, also when it was woken while a worker had it;
 - waking a key that is due already adds nothing, except that an urgent wake moves it before the low ones;
+- urgent keys go before low ones, but not for ever: after a row of them the low key that waited longest has its turn;
 - a wake ends the waiting for a timer, and a later timer replaces an earlier one.
 
 Nothing here waits; the workers of `controller` do.
@@ -14,17 +15,25 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from collections import OrderedDict
+from typing import Final
 
 from ingot.api.meta import Key
+
+ROW: Final = 16
+"""So many urgent keys in a row are handed out before a low one that waits."""
 
 
 class KeyQueue:
     """Keys by urgency and by time."""
 
-    def __init__(self) -> None:
-        # Dictionaries, because they keep order and find a key at once; the value is when the key fell due.
-        self._urgent: dict[Key, float] = {}
-        self._low: dict[Key, float] = {}
+    def __init__(self, row: int = ROW) -> None:
+        # They keep order, find a key at once, and give the first one in constant time, which a dict does not. The value is
+        # when the key fell due.
+        self._urgent: OrderedDict[Key, float] = OrderedDict()
+        self._low: OrderedDict[Key, float] = OrderedDict()
+        self._row = row
+        self._urgent_in_a_row = 0
         self._active: dict[Key, bool | None] = {}
         """In a worker's hands. The value: not woken since (None), woken low (True), woken urgently (False)."""
         self._timers: dict[Key, tuple[float, int]] = {}
@@ -75,12 +84,23 @@ class KeyQueue:
     def pop(self, now: float) -> tuple[Key, float] | None:
         """The next key for a worker and how long it has been due; it stays in the worker's hands until `done`."""
         self.release(now)
-        for due in (self._urgent, self._low):
-            for key in due:
-                since = due.pop(key)
-                self._active[key] = None
-                return key, now - since
-        return None
+        due = self._next_line()
+        if not due:
+            return None
+        key, since = due.popitem(last=False)
+        self._active[key] = None
+        return key, now - since
+
+    def _next_line(self) -> OrderedDict[Key, float]:
+        """The line whose first key is next, and the counting that keeps the low line moving."""
+        if not self._low:
+            self._urgent_in_a_row = 0
+            return self._urgent
+        if self._urgent and self._urgent_in_a_row < self._row:
+            self._urgent_in_a_row += 1
+            return self._urgent
+        self._urgent_in_a_row = 0
+        return self._low
 
     def done(self, key: Key, now: float) -> bool:
         """The worker is through with it. True if it is due again, having been woken meanwhile."""
@@ -98,6 +118,8 @@ class KeyQueue:
 
     def release(self, now: float) -> None:
         """Make those keys due whose time has come; every other call does it first."""
+        if not self._heap or self._heap[0][0] > now:
+            return
         while (due := self.next_due()) is not None and due <= now:
             _, _, key = heapq.heappop(self._heap)
             del self._timers[key]

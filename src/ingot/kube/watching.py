@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar, cast
 
 import msgspec
 import msgspec.structs
@@ -21,8 +21,10 @@ from ingot.kube.errors import ApiError, Status, Unreadable, error_from
 log = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=Object)
+Told = TypeVar("Told")
 
 END_OF_INITIAL_EVENTS: Final = "k8s.io/initial-events-end"
+_PUT: Final = frozenset({"ADDED", "MODIFIED"})
 LONGEST_LINE: Final = 64 * 1024 * 1024
 """No object of a Kubernetes API comes near this; a line that passes it is not a watch event."""
 
@@ -83,30 +85,43 @@ class Lines:
         return [line for line in whole if line]
 
 
-class _Event(msgspec.Struct):
+class _Event(msgspec.Struct, Generic[Told]):
     type: str
-    object: msgspec.Raw
+    object: Told
 
 
 class EventReader(Generic[T]):
     """Decodes the lines of one kind's watch."""
 
-    _events: Final = msgspec.json.Decoder(_Event)
+    _raw_events: Final = msgspec.json.Decoder(_Event[msgspec.Raw])
     _metadata: Final = msgspec.json.Decoder(PartialObjectMetadata)
 
     def __init__(self, kind: Resource[T], *, doing: str) -> None:
         self._kind = kind
         self._doing = doing
-        self._objects = msgspec.json.Decoder(kind.type)
+        # The type is known at run time only, so the type checker is told what comes of it.
+        self._events = cast(
+            "msgspec.json.Decoder[_Event[T]]", msgspec.json.Decoder(cast("Any", _Event)[kind.type])
+        )
 
     def read(self, line: bytes) -> News[T] | None:
         """The news in a line; None for a kind of event this version does not know. Raises what an ERROR event says."""
         try:
             event = self._events.decode(line)
+        except msgspec.DecodeError:
+            return self._read_with_care(line)
+        if event.type in _PUT:
+            return Put(named(self._kind, event.object))
+        return self._read_with_care(line)
+
+    def _read_with_care(self, line: bytes) -> News[T] | None:
+        """What is not an object of its kind, or an object that does not fit: seldom, so it may cost a second look."""
+        try:
+            event = self._raw_events.decode(line)
             if event.type == "ERROR":
                 raise self._refusal(event.object)
-            if event.type in {"ADDED", "MODIFIED"}:
-                return self._put(event.object)
+            if event.type in _PUT:
+                return self._unfit(event.object)
             metadata = self._metadata.decode(event.object)
         except msgspec.DecodeError as error:
             raise Unreadable(f"{self._doing}: a line that is no watch event ({error})") from error
@@ -117,14 +132,13 @@ class EventReader(Generic[T]):
             return (Listed if ended else Bookmark)(metadata.metadata.resource_version)
         return None
 
-    def _put(self, raw: msgspec.Raw) -> News[T]:
+    def _unfit(self, raw: msgspec.Raw) -> News[T]:
         try:
-            decoded = self._objects.decode(raw)
+            return Put(named(self._kind, msgspec.json.decode(raw, type=self._kind.type)))
         except msgspec.ValidationError as error:
             metadata = self._metadata.decode(raw)
             log.error("%s", unreadable(self._kind, metadata.key, error))
             return Removed(metadata.key, metadata.metadata.resource_version)
-        return Put(named(self._kind, decoded))
 
     def _refusal(self, raw: msgspec.Raw) -> ApiError:
         status = msgspec.json.decode(raw, type=Status)

@@ -9,10 +9,23 @@ import pytest
 from kube_scripted_api import WIDGET, ScriptedApi, Widget
 from prometheus_client import REGISTRY
 
-from ingot.api.meta import Key
+from ingot.api.meta import Key, Model, Resource
 from ingot.kube import Again, Backoff, Change, Client, Controller, Done, Informer, Manager
 
 Eventually = Callable[[Callable[[], bool]], Awaitable[None]]
+
+
+class DoubledStatus(Model):
+    doubled: int | None = None
+
+
+class DoubledWidget(Widget):
+    status: DoubledStatus = DoubledStatus()
+
+
+DOUBLED = Resource(
+    group=WIDGET.group, version=WIDGET.version, kind=WIDGET.kind, plural=WIDGET.plural, type=DoubledWidget
+)
 
 
 class Doubler:
@@ -20,30 +33,25 @@ class Doubler:
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self.informer = Informer(client, WIDGET, backoff=Backoff(first=0.01, limit=0.1))
+        self.informer = Informer(client, DOUBLED, backoff=Backoff(first=0.01, limit=0.1))
         self.controller = Controller("doubler", self.reconcile, workers=4)
         self.informer.subscribe(self.changed)
-        self.doubled: dict[Key, int] = {}
         self.before_sync = 0
         self.writes = 0
 
-    def changed(self, change: Change[Widget]) -> None:
+    def changed(self, change: Change[DoubledWidget]) -> None:
         self.controller.wake(change.key, low=change.initial)
 
     async def reconcile(self, key: Key) -> Done | Again:
         found = self.informer.get(key)
-        if found is None:
-            self.doubled.pop(key, None)
-            return Done()
-        if self.doubled.get(key) == found.spec.size * 2:
+        if found is None or found.status.doubled == found.spec.size * 2:
             return Done()
         patch = {"status": {"doubled": found.spec.size * 2}}
         written = await self.client.patch(
-            WIDGET, key, patch, resource_version=found.metadata.resource_version
+            DOUBLED, key, patch, resource_version=found.metadata.resource_version
         )
         self.writes += 1
         self.informer.observe(written)
-        self.doubled[key] = found.spec.size * 2
         return Done()
 
 
@@ -66,13 +74,10 @@ async def test_an_operator_converges_through_restarts_compactions_and_cuts(
     for trouble in (lambda: api.cut("abort"), lambda: api.cut("midline"), lambda: (api.cut(), api.forget())):
         trouble()
         for number in range(50):
-            api.objects[("widgets", Key("default", f"w{number}"))]["status"] = {}
             api.put(f"w{number}", number + 100)
-            doubler.doubled.clear()
         await eventually(lambda: settled(api))
     await api.stop()
     api.put("w0", 1)
-    doubler.doubled.clear()
     await asyncio.sleep(0.1)
     await api.start()
     await eventually(lambda: settled(api))

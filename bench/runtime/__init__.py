@@ -1,0 +1,1 @@
+"""The runtime against its peers: one server that replays prepared bytes, and contenders in processes of their own."""

@@ -29,9 +29,10 @@ from ingot.embedded.server.errors import (
     method_not_allowed,
     too_large,
 )
-from ingot.embedded.server.face import answers, bodies, discovery, health, requests, reviews, scaling
+from ingot.embedded.server.face import answers, bodies, discovery, health, logs, requests, reviews, scaling
 from ingot.embedded.server.face.auth import OPEN_PATHS, Gate, Identity, require
 from ingot.embedded.server.face.bodies import BODY_LIMIT
+from ingot.embedded.server.face.logs import Logs
 from ingot.embedded.server.face.metrics import CONTENT_TYPE, Metrics
 from ingot.embedded.server.face.openapi import OpenApi
 from ingot.embedded.server.face.rendering import View, view_for
@@ -58,13 +59,21 @@ class _Asked:
 
 class Api:
     def __init__(
-        self, *, store: Store, registry: Registry, gate: Gate, writing: Writing, metrics: Metrics
+        self,
+        *,
+        store: Store,
+        registry: Registry,
+        gate: Gate,
+        writing: Writing,
+        metrics: Metrics,
+        pod_logs: Logs,
     ) -> None:
         self._store = store
         self._registry = registry
         self._gate = gate
         self._writing = writing
         self._metrics = metrics
+        self._logs = pod_logs
         self._groups = discovery.groups(registry)
         self._openapi = OpenApi(registry)
 
@@ -101,6 +110,9 @@ class Api:
             return document
         if asks := reviews.at(parts):
             return await self._review(request, *asks, who)
+        if pod := logs.at(parts):
+            asked.verb, asked.subresource = "get", "log"
+            return await self._logs.answer(request, who, pod)
         return await self._resource(request, who, path, asked)
 
     # Whether we live, and how well

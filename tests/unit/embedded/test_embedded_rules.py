@@ -154,7 +154,7 @@ def test_a_failed_test_does_not_tell_what_was_there() -> None:
     ],
 )
 def test_strategic_patches(target: Any, patch: Any, result: Any) -> None:
-    assert strategically_merged(target, patch, structure_of({}, built_in=True)) == result
+    assert strategically_merged(target, patch, structure_of({})) == result
 
 
 # Schemas

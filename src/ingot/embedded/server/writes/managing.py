@@ -31,7 +31,7 @@ class Configuration:
 def structure(kind: Kind) -> Structure:
     found = _structures.get(kind)
     if found is None:
-        found = _structures[kind] = apply.structure_of(kind.schema, built_in=kind.built_in)
+        found = _structures[kind] = apply.structure_of(kind.schema)
     return found
 
 
@@ -63,7 +63,9 @@ def record(
     live = dig(old, "metadata", "managedFields") if old is not None else None
     managed = apply.managed_after(live, None if subresource else sent, cleared_by=_cleared_by(kind))
     if old is None:
-        entries = apply.updated(form.empty(), new, managed, writer, form, time=timestamp())
+        apart = _apart(kind, subresource)
+        made = {name: value for name, value in new.items() if name != apart}
+        entries = apply.updated(_nothing(kind), made, managed, writer, form, time=timestamp())
     elif managed:
         # The version is the server's; it is no difference.
         metadata = {**(said or new["metadata"]), "resourceVersion": old["metadata"].get("resourceVersion")}
@@ -72,6 +74,11 @@ def record(
         # An object that nobody is recorded for stays so until somebody applies to it.
         entries = []
     put(new, entries)
+
+
+def _nothing(kind: Kind) -> Document:
+    """The object before anybody wrote into it."""
+    return (structure(kind).empty() if kind.built_in else None) or {}
 
 
 def _cleared_by(kind: Kind) -> tuple[list[object], ...]:
@@ -106,6 +113,7 @@ def lay_over(
             form,
             force=config.force,
             time=timestamp(),
+            nothing=_nothing(kind),
             new=live is None,
             apart=apart,
         )

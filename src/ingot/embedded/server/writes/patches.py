@@ -7,7 +7,6 @@ Neither function changes what it is given.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from typing import Any, Final
 
 import jsonpatch

@@ -86,20 +86,20 @@ def applied(
     *,
     force: bool,
     time: str,
+    nothing: Document | None = None,
     new: bool = False,
     apart: str = "",
 ) -> tuple[Document, list[Entry]]:
     """The object with the configuration laid over it, and its entries. `new` says that nothing is there yet.
 
-    `apart` names the part of the object that is written elsewhere, and that the configuration therefore leaves out.
-    Raises Conflicts.
+    `nothing` is an object of the kind before anybody wrote into it. `apart` names the part of the object that is written
+    elsewhere, and that the configuration therefore leaves out. Raises Conflicts.
     """
     if not managed and not new:
         # Written by somebody who was not recorded: what is there belongs to those who came before.
-        nothing = {"apiVersion": live["apiVersion"], "kind": live["kind"], **structure.empty()}
         there = {name: value for name, value in live.items() if name != apart}
         before = Manager(BEFORE_FIRST_APPLY, UPDATE, manager.version, manager.subresource)
-        managed = Managed(updated(nothing, there, managed, before, structure, time=time))
+        managed = Managed(updated(nothing or {}, there, managed, before, structure, time=time))
     last = managed.fields(manager)
     wanted = fields_of(config, structure)
     merged = merge(live, config, structure)

@@ -161,7 +161,7 @@ def managed_after(live: object, sent: object, *, cleared_by: Sequence[object]) -
     touch them.
     """
     kept = Managed(live if isinstance(live, list) else ())
-    if not sent and sent not in cleared_by or sent == live:
+    if (not sent and sent not in cleared_by) or sent == live:
         return kept
     if sent in cleared_by:
         return Managed()

@@ -15,6 +15,21 @@ from ingot.embedded.server.writes.apply.fieldset import keyed, valued
 Form = Literal["map", "list", "scalar"]
 Lists = Literal["atomic", "set", "map"]
 
+# Parts of built-in kinds that are never absent, so that writing into one is not the same as making it.
+_ALWAYS_THERE: Final = frozenset(
+    {
+        "containers",
+        "involvedObject",
+        "metadata",
+        "resources",
+        "source",
+        "spec",
+        "status",
+        "strategy",
+        "template",
+        "updateStrategy",
+    }
+)
 _SCALARS: Final = {"integer": "numeric", "number": "numeric", "boolean": "boolean", "string": "string"}
 
 
@@ -32,7 +47,6 @@ class Structure:
         "maps",
         "merged_by",
         "scalar",
-        "there",
     )
 
     def __init__(self) -> None:
@@ -48,8 +62,6 @@ class Structure:
         # The key by which a strategic patch merges this list, empty for plain values; None where it replaces it.
         self.merged_by: str | None = None
         self.scalar = ""
-        # The parts of a built-in kind that are there even when nobody wrote them.
-        self.there: tuple[str, ...] = ()
 
     def form(self, value: object) -> Form:
         if isinstance(value, dict):
@@ -86,9 +98,11 @@ class Structure:
             if (step := self.step(item)) is not None:
                 yield step, item
 
-    def empty(self) -> dict[str, Any]:
-        """The object nobody has written anything into yet."""
-        return {name: self.fields[name].empty() for name in self.there}
+    def empty(self) -> dict[str, Any] | None:
+        """A built-in object into which nobody has written anything: the parts that cannot be absent, none with a value."""
+        if not self.maps:
+            return None
+        return {name: part.empty() for name, part in self.fields.items() if name in _ALWAYS_THERE}
 
 
 def _any(*, maps_as_one: bool) -> Structure:
@@ -104,13 +118,10 @@ DEDUCED: Final = _any(maps_as_one=False)
 DEDUCED.element, DEDUCED.items = DEDUCED, ATOMIC
 
 
-def structure_of(schema: Mapping[str, Any], *, built_in: bool) -> Structure:
+def structure_of(schema: Mapping[str, Any]) -> Structure:
     """The structure of a whole object of a kind."""
     properties = {"apiVersion": _TEXT, "kind": _TEXT, **schema.get("properties", {}), "metadata": _METADATA}
-    made = _made({**schema, "type": "object", "properties": properties}, open_=False)
-    if built_in:
-        made.there = tuple(name for name in ("metadata", "spec", "status") if name in made.fields)
-    return made
+    return _made({**schema, "type": "object", "properties": properties}, open_=False)
 
 
 def _made(schema: Mapping[str, Any], *, open_: bool) -> Structure:
@@ -141,7 +152,6 @@ def _add_map(made: Structure, schema: Mapping[str, Any], *, open_: bool) -> None
     made.maps = True
     made.atomic = schema.get("x-kubernetes-map-type") == "atomic"
     made.fields = {name: _made(sub, open_=open_) for name, sub in properties.items()}
-    made.there = tuple(name for name, sub in properties.items() if sub.get("default") == {})
     extra = schema.get("additionalProperties")
     if isinstance(extra, Mapping):
         made.element = _made(extra, open_=open_)

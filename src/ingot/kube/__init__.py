@@ -1,8 +1,11 @@
 """Talking to a Kubernetes API: client, informer, queue, controller. Knows no kind of ours.
 
 The way of a change, which is also the order in which to read: `client` and `watching` turn bytes into objects, `informer`
-keeps a `cache` of them and tells what changed, `queue` collects the keys, `controller` reconciles them, `manager` runs it all;
-`events` tells people what happened. What can go wrong is the tree in `errors`. A kind is a value, `ingot.api.meta.Resource`.
+keeps a `cache` of them and tells what changed, `mapping` says whose concern that is, `queue` collects the keys, `controller`
+reconciles them, `manager` runs it all;
+`events` tells people what happened; `election` decides which of several processes may do all this. What can go wrong is the tree
+in `errors`. A kind is a value, `ingot.api.meta.Resource`. Two doors of their own, for those who serve: `admission` (a webhook) and
+`health`.
 """
 
 from ingot.kube.access import Access
@@ -34,6 +37,7 @@ from ingot.kube.events import EventRecorder, reference_to
 from ingot.kube.identity import KnownIdentity
 from ingot.kube.informer import Informer
 from ingot.kube.manager import Manager
+from ingot.kube.mapping import follow, named_in, owned_by
 from ingot.kube.pages import Listing
 from ingot.kube.tls import Trust
 
@@ -72,6 +76,9 @@ __all__ = [
     "Unavailable",
     "Unreadable",
     "Untrusted",
+    "follow",
     "metadata_of",
+    "named_in",
+    "owned_by",
     "reference_to",
 ]

@@ -40,6 +40,7 @@ class Rules:
         if question.subresource:
             # Statuses and scales have no rules; the registration does not ask about them either.
             return Verdict()
+        await self._hosts.synced()
         others = _Others(self._hosts)
         while True:
             found = _check(question, others)

@@ -128,7 +128,7 @@ class Elector:
             async with asyncio.timeout(self._patience()):
                 await self._attempt(client)
         except TimeoutError:
-            self._troubled(f"the API did not answer within {self._patience():.1f} s")
+            self._troubled("the API did not answer in time")
         except KubeError as error:
             self._troubled(str(error))
         else:

@@ -9,7 +9,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from ingot.api.meta import Key
 from ingot.kube.queue import KeyQueue
 
-KEYS = [Key("default", name) for name in "abcd"]
+ROW = 2
+KEYS = [Key("default", name) for name in "abcdef"]
 ANY_KEY = st.sampled_from(KEYS)
 
 
@@ -18,8 +19,10 @@ class QueuePromises(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.queue = KeyQueue()
+        self.queue = KeyQueue(row=ROW)
         self.now = 0.0
+        self.passed_over = 0
+        """How often in a row an urgent key was handed out while a low one waited."""
         self.held: set[Key] = set()
         self.owed: dict[Key, bool] = {}
         """Woken and not handed out since; the value says whether any of the wakes was urgent."""
@@ -61,7 +64,15 @@ class QueuePromises(RuleBasedStateMachine):
         assert key in free, "handed out a key that is held, or that nobody asked for"
         assert waited >= 0
         urgent = {other for other in free if self.owed[other]}
-        assert key in urgent or not urgent, "a low key was handed out before an urgent one"
+        low = free - urgent
+        if key in urgent and low:
+            self.passed_over += 1
+            assert self.passed_over <= ROW, "a low key starves"
+        elif key in low:
+            assert not urgent or self.passed_over == ROW, "a low key was handed out before an urgent one"
+            self.passed_over = 0
+        else:
+            self.passed_over = 0
         del self.owed[key]
         self.held.add(key)
 
@@ -95,7 +106,7 @@ class QueuePromises(RuleBasedStateMachine):
 TestQueuePromises = QueuePromises.TestCase
 TestQueuePromises.settings = settings(max_examples=300, stateful_step_count=50, deadline=None)
 
-A, B, C, D = KEYS
+A, B, C, D, *_ = KEYS
 
 
 def drained(queue: KeyQueue, now: float = 0.0) -> list[Key]:
@@ -188,3 +199,17 @@ def test_cancelled_timers_do_not_pile_up_behind_one_that_waits():
     assert len(queue._heap) < 200
     assert queue.next_due() == 500
     assert (queue.pop(500), queue.pop(700)) == ((B, 0), (A, 0))
+
+
+def test_low_keys_have_their_turn_while_urgent_ones_keep_coming():
+    queue = KeyQueue(row=3)
+    for key in (A, B):
+        queue.wake(key, 0, low=True)
+    handed_out = []
+    for _ in range(10):
+        queue.wake(C, 0)
+        taken = queue.pop(0)
+        assert taken is not None
+        handed_out.append(taken[0])
+        queue.done(taken[0], 0)
+    assert handed_out == [C, C, C, A, C, C, C, B, C, C]

@@ -1,11 +1,11 @@
 """Talking to a Kubernetes API: client, informer, queue, controller. Knows no kind of ours.
 
-The way of a change, which is also the order in which to read: `client` and `watching` turn bytes into objects, `informer`
-keeps a `cache` of them and tells what changed, `mapping` says whose concern that is, `queue` collects the keys, `controller`
-reconciles them, `manager` runs it all;
-`events` tells people what happened; `election` decides which of several processes may do all this. What can go wrong is the tree
-in `errors`. A kind is a value, `ingot.api.meta.Resource`. Two doors of their own, for those who serve: `admission` (a webhook) and
-`health`.
+The way of a change, which is also the order in which to read: `client` and `watching` turn bytes into objects, `informer` keeps
+a `cache` of them and tells what changed, `mapping` says whose concern that is, `queue` collects the keys, `controller`
+reconciles them, `manager` runs it all. Below the client: `config` finds the API and who we are to it, `transport` asks it.
+`events` tells people what happened; `election` decides which of several processes may do all this. What can go wrong is the
+tree in `errors`. A kind is a value, `ingot.api.meta.Resource`. Two doors of their own, for those who serve: `admission` (a
+webhook) and `health`.
 """
 
 from ingot.kube.access import Access

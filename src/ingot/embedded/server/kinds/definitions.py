@@ -12,7 +12,7 @@ from typing import Any
 from ingot.embedded.server.documents import Document, dig
 from ingot.embedded.server.kinds import columns, jsonpath
 from ingot.embedded.server.kinds.kind import FieldReader, Kind, field_at
-from ingot.embedded.server.kinds.registry import Family
+from ingot.embedded.server.kinds.registry import Family, version_priority
 from ingot.embedded.server.kinds.scale import Scale
 
 Definition = Mapping[str, Any]
@@ -59,7 +59,7 @@ def _kind(
         scale=_scale(subresources["scale"]) if subresources.get("scale") else None,
         stored_as=home,
         name_of_lists=names.get("listKind") or "",
-        deprecation=_deprecation(spec["group"], names["kind"], version),
+        deprecation=_deprecation(spec, names["kind"], version),
         terminating=bool(dig(definition, "metadata", "deletionTimestamp")),
     )
 
@@ -87,7 +87,22 @@ def _text_at(path: str) -> FieldReader:
     return read
 
 
-def _deprecation(group: str, kind: str, version: Definition) -> str:
+def _deprecation(spec: Definition, kind: str, version: Definition) -> str:
+    """What clients of a deprecated version hear: its own words, or where to go instead."""
     if not version.get("deprecated"):
         return ""
-    return version.get("deprecationWarning") or f"{group}/{version['name']} {kind} is deprecated"
+    if words := version.get("deprecationWarning"):
+        return str(words)
+    name = version["name"]
+    better = sorted(
+        (
+            other["name"]
+            for other in spec["versions"]
+            if other.get("served")
+            and not other.get("deprecated")
+            and version_priority(other["name"]) < version_priority(name)
+        ),
+        key=version_priority,
+    )
+    use = f"; use {spec['group']}/{better[0]} {kind}" if better else ""
+    return f"{spec['group']}/{name} {kind} is deprecated{use}"

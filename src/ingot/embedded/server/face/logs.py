@@ -105,12 +105,9 @@ def _container(name: str, pod: Document, wanted: str) -> str:
         return wanted
     if len(named["containers"]) == 1:
         return named["containers"][0]
-    message = f"a container name must be specified for pod {name}"
-    if named["containers"]:
-        message += f", choose one of: [{' '.join(named['containers'])}]"
-    if named["initContainers"]:
-        message += f" or one of the init containers: [{' '.join(named['initContainers'])}]"
-    raise bad_request(message)
+    names = named["initContainers"] + named["containers"]
+    choice = f", choose one of: [{' '.join(names)}]" if names else ""
+    raise bad_request(f"a container name must be specified for pod {name}{choice}")
 
 
 def _checked(name: str, parameters: Mapping[str, str]) -> dict[str, str]:

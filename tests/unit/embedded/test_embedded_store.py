@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import queue
 import sqlite3
 from collections.abc import AsyncIterator
@@ -26,8 +27,8 @@ REGISTRY = Registry((*BUILT_IN, WIDGET))
 
 
 @contextlib.asynccontextmanager
-async def opened(folder: Path) -> AsyncIterator[Store]:
-    store = Store(folder / "api.db", REGISTRY)
+async def opened(folder: Path, **options: Any) -> AsyncIterator[Store]:
+    store = Store(folder / "api.db", REGISTRY, **options)
     try:
         yield store
     finally:
@@ -111,12 +112,24 @@ async def test_a_snapshot_undoes_what_came_later(tmp_path: Path) -> None:
         assert items[key("a")].selectable.labels == {"n": "1"}
 
 
-async def test_history_is_bounded_in_memory_and_on_disk_and_says_what_it_forgot(tmp_path: Path) -> None:
+async def written(store: Store, count: int) -> None:
+    for start in range(0, count, 200):
+        await asyncio.gather(*(store.put(WIDGET, widget(f"w{n % 5}", n=str(start + n))) for n in range(200)))
+
+
+async def test_the_last_five_minutes_are_remembered_however_many_changes_they_had(tmp_path: Path) -> None:
+    async with opened(tmp_path, clock=lambda: 1_000.0) as store:
+        await written(store, 14_000)
+        assert len(store.collection(WIDGET).after(0)) == 14_000
     async with opened(tmp_path) as store:
-        for start in range(0, 14_000, 200):
-            await asyncio.gather(
-                *(store.put(WIDGET, widget(f"w{n % 5}", n=str(start + n))) for n in range(200))
-            )
+        assert store.version == 14_000
+        assert len(store.collection(WIDGET).after(0)) == 14_000
+
+
+async def test_history_is_bounded_in_memory_and_on_disk_and_says_what_it_forgot(tmp_path: Path) -> None:
+    times = itertools.count(1_000, 0.1)
+    async with opened(tmp_path, clock=lambda: next(times)) as store:
+        await written(store, 14_000)
         collection = store.collection(WIDGET)
         kept = collection.after(collection.floor)
         assert HISTORY_EVENTS <= len(kept) <= HISTORY_EVENTS + 1_000

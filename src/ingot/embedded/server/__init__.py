@@ -6,10 +6,13 @@
                        schema, metadata, patches, selectors (rules)           └──> garbage (what follows)
 
 First file to read: `store` for the promises, `writing` for what happens to an object, `app` for the way of a request.
-`serve` starts it in this process; the command `ingot api-server` is a thin wrapper around it.
+`serve` starts it in this process; `backup` and `restore` save its objects and put them back. The command `ingot api-server` is a
+thin wrapper around them.
 """
 
 from ingot.embedded.server.errors import StateError
+from ingot.embedded.server.lean import lean_process
 from ingot.embedded.server.running import Running, serve
+from ingot.embedded.server.storage.backup import Restored, Saved, backup, restore
 
-__all__ = ["Running", "StateError", "serve"]
+__all__ = ["Restored", "Running", "Saved", "StateError", "backup", "lean_process", "restore", "serve"]

@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import logging
-import os
 import ssl
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -33,6 +31,8 @@ from ingot.embedded.server.face.logs import Logs
 from ingot.embedded.server.face.metrics import Metrics
 from ingot.embedded.server.kinds.builtins import BUILT_IN, FIRST_NAMESPACES, NAMESPACES
 from ingot.embedded.server.kinds.registry import Registry
+from ingot.embedded.server.storage import file
+from ingot.embedded.server.storage.lock import locked
 from ingot.embedded.server.storage.store import Store
 from ingot.embedded.server.writes.admission import Admission
 from ingot.embedded.server.writes.defining import Defining
@@ -72,12 +72,12 @@ async def serve(
     """
     definitions = all_crds() if crds is None else crds
     folder = state / "api"
-    with _locked(folder):
+    with locked(folder):
         authority = await asyncio.to_thread(Authority, state / "ca")
         certificate = await asyncio.to_thread(_certificate, authority, folder, host)
         gate = await asyncio.to_thread(Gate, folder)
         registry = Registry(BUILT_IN)
-        store = Store(folder / "api.db", registry)
+        store = Store(folder / file.NAME, registry)
         try:
             webhooks = Webhooks(store, registry)
             writing = Writing(store, Admission(store, registry), webhooks)
@@ -170,32 +170,6 @@ async def _keep_renewed(
             log.error(
                 "the certificate in %s was not renewed (%s); it is tried again in %g s", folder, error, every
             )
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o700)
-        handle = os.open(folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise StateError(
-            f"{folder.parent} cannot be used as the state folder ({error}). Choose another one with --state."
-        ) from error
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.read(handle, 32).decode(errors="replace").strip() or "unknown"
-            raise StateError(
-                f"another API server (process {holder}) uses the state folder {folder.parent}. "
-                "Stop it first, or choose another folder with --state."
-            ) from None
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
-        yield
-    finally:
-        os.close(handle)
 
 
 async def _install(store: Store, writing: Writing) -> None:

@@ -9,7 +9,6 @@ A transaction that fails takes with it every write that was decided on top of it
 
 from __future__ import annotations
 
-import os
 import queue
 import sqlite3
 import threading
@@ -19,26 +18,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ingot.embedded.server.errors import ServerError, StateError
+from ingot.embedded.server.errors import ServerError
+from ingot.embedded.server.storage import file
 
-FORMAT: Final = 1
+# The log holds at least so much: whoever comes back after a short while need not list again …
 LOG_ROWS: Final = 10_000
+LOG_SECONDS: Final = 300.0
+# … and at most so many bytes, unless one write alone is larger.
 LOG_BYTES: Final = 256 * 1024 * 1024
 _BATCH: Final = 256
 _TRIM_BATCH: Final = 1_000
-
-_TABLES: Final = """
-CREATE TABLE object (
-    resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
-    version INTEGER NOT NULL, at REAL NOT NULL, body BLOB NOT NULL,
-    PRIMARY KEY (resource, namespace, name)
-);
-CREATE TABLE log (
-    version INTEGER PRIMARY KEY, type TEXT NOT NULL,
-    resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
-    at REAL NOT NULL, body BLOB NOT NULL, was BLOB
-);
-"""
+_TRIM_AGAIN_AFTER: Final = 5.0
+# While writes are refused, this often it is tried whether they still are.
+_PROBE_EVERY: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +69,9 @@ class Database:
         self._on_done = on_done
         self._queue: queue.SimpleQueue[tuple[int, Row] | None] = queue.SimpleQueue()
         self._failed_epoch = -1
-        self._connection = _opened(path)
+        self._connection = file.opened(path)
+        self._refused = False
+        self._trim_from = 0.0
         ((self._log_rows, self._log_bytes),) = self._read(
             "SELECT count(*), coalesce(sum(length(body)), 0) FROM log"
         )
@@ -99,7 +93,7 @@ class Database:
             yield from self._connection.execute(query)
         except sqlite3.DatabaseError as error:
             self._connection.close()
-            raise _unusable(self._path, error) from error
+            raise file.unusable(self._path, error) from error
 
     def start(self) -> None:
         """From here on only the writing thread touches the file."""
@@ -109,9 +103,7 @@ class Database:
         self._queue.put((epoch, row))
 
     def size(self) -> int:
-        """Bytes on disk: the file, and the log beside it that SQLite has not yet moved into it."""
-        paths = (self._path, self._path.with_name(f"{self._path.name}-wal"))
-        return sum(path.stat().st_size for path in paths if path.exists())
+        return file.size(self._path)
 
     def close(self) -> None:
         """Write what is waiting, then let go of the file."""
@@ -121,11 +113,27 @@ class Database:
         self._connection.close()
 
     def _write_until_closed(self) -> None:
-        while (first := self._queue.get()) is not None:
+        while True:
+            try:
+                first = self._queue.get(timeout=_PROBE_EVERY if self._refused else None)
+            except queue.Empty:
+                self._probe()
+                continue
+            if first is None:
+                return
             batch, closing = self._drained(first)
             self._write(batch)
             if closing:
                 return
+
+    def _probe(self) -> None:
+        """Whether the disk takes writes again, found out by one that changes nothing."""
+        try:
+            self._connection.execute(f"PRAGMA user_version = {file.FORMAT}")
+        except sqlite3.Error:
+            return
+        self._refused = False
+        self._on_done([], None, 0)
 
     def _drained(self, first: tuple[int, Row]) -> tuple[list[tuple[int, Row]], bool]:
         batch = [first]
@@ -151,8 +159,10 @@ class Database:
             self._commit(rows)
         except Exception as error:  # the edge of the thread: without it no write would ever be answered again
             self._failed_epoch = max(epoch for epoch, _ in batch)
+            self._refused = True
             self._on_done(rows, error, time.perf_counter() - begun)
         else:
+            self._refused = False
             self._on_done(rows, None, time.perf_counter() - begun)
 
     def _commit(self, rows: Sequence[Row]) -> None:
@@ -172,13 +182,20 @@ class Database:
 
     def _trim(self, rows: Sequence[Row]) -> tuple[int, int]:
         """Drop the oldest of the log, a slice at a time so that no commit is slow."""
-        if self._log_rows < LOG_ROWS + _TRIM_BATCH and self._log_bytes < LOG_BYTES:
+        too_large = self._log_bytes >= LOG_BYTES
+        # The clock is that of the writes: what is young is decided by when it was written, not by when that is looked at.
+        now = rows[-1].at
+        if not too_large and (self._log_rows < LOG_ROWS + _TRIM_BATCH or now < self._trim_from):
             return 0, 0
         dropped = self._connection.execute(
-            "DELETE FROM log WHERE version IN (SELECT version FROM log WHERE version < ? ORDER BY version LIMIT ?)"
+            "DELETE FROM log WHERE version IN"
+            " (SELECT version FROM log WHERE version < ? ORDER BY version LIMIT ?) AND at < ?"
             " RETURNING length(body)",
-            (rows[0].version, _TRIM_BATCH),
+            (rows[0].version, _TRIM_BATCH, now if too_large else now - LOG_SECONDS),
         ).fetchall()
+        if not dropped:
+            # All of it is young: not worth a question with every commit.
+            self._trim_from = now + _TRIM_AGAIN_AFTER
         return len(dropped), sum(size for (size,) in dropped)
 
 
@@ -198,40 +215,3 @@ def _apply(connection: sqlite3.Connection, row: Row) -> None:
             " DO UPDATE SET version = excluded.version, at = excluded.at, body = excluded.body",
             (row.resource, row.namespace, row.name, row.version, row.at, row.body),
         )
-
-
-def _opened(path: Path) -> sqlite3.Connection:
-    # The file holds Secrets; SQLite gives its companions (-wal, -shm) the mode of the file itself.
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    except OSError as error:
-        raise _unusable(path, error) from error
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        _prepare(connection, path)
-    except sqlite3.DatabaseError as error:
-        connection.close()
-        raise _unusable(path, error) from error
-    except StateError:
-        connection.close()
-        raise
-    return connection
-
-
-def _unusable(path: Path, error: Exception) -> StateError:
-    return StateError(
-        f"{path} cannot be used as the API's database ({error}). Put a backup in its place, or move it away to start empty."
-    )
-
-
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    (found,) = connection.execute("PRAGMA user_version").fetchone()
-    if found > FORMAT:
-        raise StateError(
-            f"{path} was written by a newer Ingot (format {found}, this one knows {FORMAT}). "
-            "Use that version, or another state folder."
-        )
-    if found == 0:
-        connection.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {FORMAT}; COMMIT;")

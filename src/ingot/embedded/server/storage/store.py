@@ -37,7 +37,9 @@ from ingot.embedded.server.storage.database import Database, ObjectRow, Overtake
 
 log = logging.getLogger(__name__)
 
+# A collection remembers at least so many changes, and those of so many seconds, as long as they fit in so many bytes.
 HISTORY_EVENTS: Final = 10_000
+HISTORY_SECONDS: Final = 300.0
 HISTORY_BYTES: Final = 64 * 1024 * 1024
 
 
@@ -151,13 +153,15 @@ class Collection:
     def remember(self, change: Change) -> None:
         self._changes.append(change)
         self._bytes += len(change.now.body)
-        if len(self._changes) > HISTORY_EVENTS + 1_000 or self._bytes > HISTORY_BYTES:
-            self._forget()
+        if self._bytes > HISTORY_BYTES:
+            # Large objects make room a quarter at a time. At least the newest change stays, however large it is.
+            self._forget(max(len(self._changes) // 4, len(self._changes) - HISTORY_EVENTS))
+        elif len(self._changes) > HISTORY_EVENTS + 1_000:
+            horizon = change.now.at - HISTORY_SECONDS
+            if self._changes[1_000].now.at < horizon:
+                self._forget(1_000)
 
-    def _forget(self) -> None:
-        # Large objects make room a quarter at a time. At least the newest change stays, however large it is.
-        too_many = len(self._changes) - HISTORY_EVENTS
-        count = max(too_many, len(self._changes) // 4) if self._bytes > HISTORY_BYTES else too_many
+    def _forget(self, count: int) -> None:
         if (count := min(count, len(self._changes) - 1)) > 0:
             self.floor = self._changes[count - 1].version
             self._bytes -= sum(len(change.now.body) for change in self._changes[:count])
@@ -195,7 +199,8 @@ class Collection:
 class Store:
     """Every collection of a server, on one file."""
 
-    def __init__(self, path: Path, registry: Registry) -> None:
+    def __init__(self, path: Path, registry: Registry, *, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
         self._loop = asyncio.get_running_loop()
         self._collections = {kind.resource: Collection(kind) for kind in registry.homes()}
         # What was found on disk of kinds that nobody opened yet.
@@ -214,6 +219,7 @@ class Store:
         self.closing = False
         # Called from the writing thread after every transaction: the seconds it took, the writes it held.
         self.on_commit: Callable[[float, int], None] = _nobody_counts
+        self._path = path
         self._database = Database(path, self._on_done)
         self._restore()
         self._database.start()
@@ -332,7 +338,7 @@ class Store:
         home = self.collection(kind).kind
         if kind is not home:
             document = home.shaped(kind.kept(document))
-        now = stored(home, document, version=self._next_version(document), at=time.time())
+        now = stored(home, document, version=self._next_version(document), at=self._clock())
         return now, self.head(home, now.key)
 
     def _next_version(self, document: Document) -> int:
@@ -350,7 +356,7 @@ class Store:
         return future
 
     def _on_done(self, rows: Sequence[Row], error: Exception | None, seconds: float) -> None:
-        if error is None:
+        if error is None and rows:
             self.on_commit(seconds, len(rows))
         self._loop.call_soon_threadsafe(self._finish, rows, error)
 
@@ -377,7 +383,10 @@ class Store:
     def _fail(self, rows: Sequence[Row], error: Exception) -> None:
         if not isinstance(error, Overtaken):
             log.error("the API's database refused %d writes: %s", len(rows), error)
-            self.trouble = f"the database refused a write ({error})"
+            self.trouble = (
+                f"the database {self._path} refuses writes ({error}); reading goes on. "
+                "If its disk is full, make room: it is tried again every second"
+            )
             # What was decided on top of a failed write never was; the writer refuses the rest of this epoch by itself.
             self._head.clear()
             self._epoch += 1

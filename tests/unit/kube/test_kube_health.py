@@ -87,6 +87,14 @@ async def test_one_check_can_be_asked_alone(get: Getter, backend: Part):
     assert "ping, caches, backend" in text
 
 
+async def test_a_check_can_be_left_out(get: Getter, backend: Part):
+    backend.trouble = "no"
+    assert await get("/readyz?exclude=backend") == (200, "ok")
+    code, text = await get("/readyz?exclude=backend&exclude=ping&verbose")
+    assert code == 200
+    assert text == "[+]ping excluded: ok\n[+]caches ok\n[+]backend excluded: ok\nreadyz check passed\n"
+
+
 @pytest.mark.parametrize(
     "header",
     [{}, {"Authorization": "Bearer wrong"}, {"Authorization": "open-sesame"}, {"Authorization": "Bearer ä"}],

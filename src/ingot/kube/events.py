@@ -1,9 +1,9 @@
 """Kubernetes Events: what happened to an object, told to whoever looks at it with `kubectl describe`.
 
 Owns their shape and their thrift. `record` never waits, never raises, and never costs more than a queue of bounded length;
-writing is a background task's business. The same thing said again within ten minutes raises the count of the Event that
-said it first. An Event is a courtesy: what the API does not take after a few tries is dropped and counted, and no decision
-may rest on it.
+writing is a background task's business. The same thing said again within ten minutes raises the count of the Event that said
+it first, and what differs in its words alone becomes one Event after the first few. An Event is a courtesy: what the API does
+not take after a few tries is dropped and counted, and no decision may rest on it.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from ingot.kube.backoff import Backoff
 from ingot.kube.client import Client
 from ingot.kube.errors import AlreadyExists, KubeError, NotFound, TooManyRequests, Unavailable
 from ingot.kube.metrics import EVENTS
+from ingot.kube.similar import SimilarMessages
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +37,8 @@ LONGEST_MESSAGE: Final = 1024
 ATTEMPTS: Final = 6
 DRAIN: Final = 5.0
 BACKOFF: Final = Backoff(first=0.25, limit=8.0)
+COMBINED: Final = "(combined from similar events): "
+"""What other controllers write in this place, so that people and programs know it."""
 
 
 class EventSource(msgspec.Struct, omit_defaults=True):
@@ -62,14 +65,28 @@ class Event(Object):
 EVENT: Final = Resource(group="", version="v1", kind="Event", plural="events", type=Event)
 
 
-class _Identity(NamedTuple):
-    """What makes two records the same Event."""
+class _Matter(NamedTuple):
+    """What makes two records similar."""
 
     uid: str
     key: Key
     type: str
     reason: str
-    message: str
+
+
+class _Identity(NamedTuple):
+    """What makes two records the same Event. `message` is None for the Event that stands for many similar ones."""
+
+    matter: _Matter
+    message: str | None
+
+    @property
+    def key(self) -> Key:
+        return self.matter.key
+
+    @property
+    def reason(self) -> str:
+        return self.matter.reason
 
 
 @dataclass(slots=True)
@@ -78,6 +95,7 @@ class _Waiting:
 
     about: ObjectReference
     related: ObjectReference | None
+    message: str
     first: datetime
     last: datetime
     times: int = 1
@@ -116,6 +134,7 @@ class EventRecorder:
         self._reporting = reporting
         self._drain = drain
         self._desk = _Desk()
+        self._similar: SimilarMessages[_Matter] = SimilarMessages()
         self._news = asyncio.Event()
         self._closing = False
         self._full = False
@@ -140,13 +159,16 @@ class EventRecorder:
     ) -> None:
         """Say that something happened to this object. Call it on the event loop."""
         message = message if len(message) <= LONGEST_MESSAGE else message[: LONGEST_MESSAGE - 1] + "…"
-        identity = _Identity(obj.metadata.uid, obj.key, type, reason, message)
+        matter = _Matter(obj.metadata.uid, obj.key, type, reason)
+        identity = _Identity(matter, message)
+        if self._similar.is_one_too_many(matter, message, asyncio.get_running_loop().time()):
+            identity, message = _Identity(matter, None), f"{COMBINED}{message}"
         waiting, time = self._desk.waiting, now()
         if identity in waiting:
             waiting[identity].times += 1
-            waiting[identity].last = time
+            waiting[identity].last, waiting[identity].message = time, message
         elif len(waiting) < LONGEST_QUEUE and not self._closing:
-            waiting[identity] = _Waiting(reference_to(obj), related, time, time)
+            waiting[identity] = _Waiting(reference_to(obj), related, message, time, time)
             self._full = False
         else:
             self._overflow(identity)
@@ -204,8 +226,9 @@ class EventRecorder:
         known = self._desk.written.get(identity)
         if known is not None and loop_time - known.at <= REPEAT_WINDOW:
             count = known.count + waiting.times
+            change = {"count": count, "lastTimestamp": waiting.last, "message": waiting.message}
             try:
-                await self._client.patch(EVENT, known.key, {"count": count, "lastTimestamp": waiting.last})
+                await self._client.patch(EVENT, known.key, change)
             except NotFound:
                 # Events live for an hour or less; a new one takes its place.
                 pass
@@ -226,8 +249,8 @@ class EventRecorder:
             metadata=ObjectMeta(namespace=identity.key.namespace or "default", name=name),
             involved_object=waiting.about,
             reason=identity.reason,
-            message=identity.message,
-            type=identity.type,
+            message=waiting.message,
+            type=identity.matter.type,
             source=EventSource(component=self._component),
             first_timestamp=waiting.first,
             last_timestamp=waiting.last,

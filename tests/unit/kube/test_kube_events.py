@@ -11,6 +11,7 @@ from kube_scripted_api import ScriptedApi, Widget, hang_up, status
 
 from ingot.api.meta import ObjectMeta, ObjectReference
 from ingot.kube import Client, EventRecorder
+from ingot.kube.similar import SimilarMessages
 
 Eventually = Callable[[Callable[[], bool]], Awaitable[None]]
 
@@ -135,7 +136,7 @@ async def test_the_queue_is_bounded_and_recording_never_waits(
     api.before_answer = hold.wait
     recorder = EventRecorder(client, drain=120)
     for number in range(1200):
-        say(recorder, f"event {number}")
+        say(recorder, f"event {number}", about=widget(f"w{number}"))
     assert caplog.text.count("1000 others wait to be written") == 1
     hold.set()
     api.before_answer = None
@@ -164,3 +165,37 @@ async def test_a_very_long_message_is_cut(api: ScriptedApi, client: Client):
     async with EventRecorder(client) as recorder:
         say(recorder, "x" * 5000)
     assert len(api.events()[0]["message"]) == 1024
+
+
+async def test_ever_new_words_for_one_matter_become_one_event(
+    api: ScriptedApi, client: Client, eventually: Eventually
+):
+    async with EventRecorder(client) as recorder:
+        for attempt in range(10):
+            say(recorder, f"attempt {attempt} failed")
+        await eventually(lambda: len(api.events()) == 10)
+        for attempt in range(10, 15):
+            say(recorder, f"attempt {attempt} failed")
+            await eventually(lambda attempt=attempt: any(str(attempt) in e["message"] for e in api.events()))
+        # What is told apart stays apart: another object, and words that were there before.
+        say(recorder, "attempt 12 failed", about=widget("two"))
+        say(recorder, "attempt 3 failed")
+    found = {event["message"]: event["count"] for event in api.events()}
+    assert found["(combined from similar events): attempt 14 failed"] == 5
+    assert found["attempt 12 failed"] == 1
+    assert found["attempt 3 failed"] == 2
+    assert len(api.events()) == 12
+
+
+def test_words_are_counted_anew_after_a_quiet_while():
+    similar: SimilarMessages[str] = SimilarMessages(most=2, window=100)
+    assert [similar.is_one_too_many("a", word, 0) for word in ("one", "two", "three", "two")] == [
+        False,
+        False,
+        True,
+        False,
+    ]
+    assert similar.is_one_too_many("a", "four", 99)
+    assert not similar.is_one_too_many("b", "four", 99)
+    assert similar.is_one_too_many("a", "five", 150)
+    assert not similar.is_one_too_many("a", "six", 300)

@@ -371,8 +371,11 @@ CALM: Trouble = (0.0, 0.05, 0.0)
 class World:
     """Processes that contend, one moment after the other; between any two moments it is looked who leads."""
 
-    def __init__(self, seed: int, count: int, *, drift: float = 0.0, trouble: Trouble = CALM) -> None:
+    def __init__(
+        self, seed: int, count: int, *, drift: float = 0.0, trouble: Trouble = CALM, stops: float = 0.0
+    ) -> None:
         self.random = random.Random(seed)
+        self.stops = stops
         self.drift = drift
         self.trouble = trouble
         self.now = 0.0
@@ -404,7 +407,13 @@ class World:
             self.who.append(process := Process(self, f"later-{self.number}"))
         self._at(process.pause(), lambda: self._try(process))
         step = process.contest.begin()
-        if isinstance(step, Write):
+        if isinstance(step, Write) and self.random.random() < self.stops:
+            # It is stopped, and hands the Lease over: the write may be under way for long, or get lost.
+            process.leadership.end("stopped")
+            released = process.contest.release()
+            assert released is not None
+            self._send(process, released)
+        elif isinstance(step, Write):
             self._send(process, step)
         elif not process.loses():
             self._at(process.delay(), lambda: self._read(process))
@@ -448,7 +457,7 @@ class World:
         assert len(leading) <= 1, f"at {self.now:.3f} s {leading} lead together"
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(
     seed=st.integers(0, 2**32),
     count=st.integers(2, 5),
@@ -460,7 +469,7 @@ class World:
     ),
 )
 def test_never_do_two_lead_at_the_same_time(seed: int, count: int, drift: float, trouble: Trouble):
-    World(seed, count, drift=drift, trouble=trouble).run(until=300)
+    World(seed, count, drift=drift, trouble=trouble, stops=0.1).run(until=300)
 
 
 @settings(max_examples=20)

@@ -95,8 +95,9 @@ class Contest:
 
     def begin(self) -> Look | Write:
         """Who leads knows the Lease: nobody else writes it. Everybody else looks first."""
-        if self._seen is not None and self._leadership.held:
-            return self._write(self._seen)
+        seen = self._seen
+        if seen is not None and seen.record.holder == self._identity and self._leadership.held:
+            return self._write(seen)
         return Look()
 
     def saw(self, record: Record | None, version: str = "") -> Write | Wait:

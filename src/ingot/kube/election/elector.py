@@ -102,12 +102,9 @@ class Elector:
     def _run(self) -> None:
         try:
             asyncio.run(self._contend())
-        except (
-            Exception
-        ) as error:  # the edge of the thread: without it nobody renews, so nobody may go on working
+        except Exception as error:  # the edge of the thread: when nobody renews, nobody may go on working
             log.exception("the election for Lease %s ended by an error", self._lease)
             self.leadership.end(f"the election for Lease {self._lease} ended by an error: {error}")
-        if not self._stop.is_set():
             self._on_loss()
 
     async def _contend(self) -> None:
@@ -117,7 +114,9 @@ class Elector:
             while not (self._stop.is_set() or self.leadership.over):
                 await self._try(client)
                 await self._rest()
-            if self._stop.is_set() and not self.leadership.over:
+            if not self._stop.is_set():
+                self._on_loss()
+            elif not self.leadership.over:
                 # Whoever asks from here on is told no; only then do the others hear that they may.
                 self.leadership.end("the process is stopping and has handed over the Lease")
                 await self._release(client)
@@ -195,7 +194,10 @@ class Elector:
         return min(longest, self.leadership.left) if self.leadership.held else longest
 
     async def _rest(self) -> None:
+        """Until the next try is due; no longer than we lead, so that a loss is noticed the moment it happens."""
         pause = self._timing.pause()
+        if self.leadership.over:
+            return
         if self.leadership.held:
             pause = min(pause, self.leadership.left)
         assert self._nudge is not None

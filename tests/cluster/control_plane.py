@@ -101,6 +101,11 @@ class ControlPlane:
         self.kill("kube-apiserver")
         self._start_api_server()
 
+    def start_again(self) -> None:
+        """Start etcd and the API server, which were killed, at the same addresses, with what is in their folder now."""
+        self._start_etcd()
+        self._start_api_server()
+
     def _start(self, *, controllers: bool, crds: Iterable[Mapping[str, Any]]) -> None:
         self._start_etcd()
         self._write_who_may_come_in()

@@ -57,6 +57,11 @@ class Group:
     api: Api
     name: str
 
+    @property
+    def word(self) -> str:
+        """A word that nobody else uses."""
+        return self.name.partition(".")[0]
+
     def definition(self, plural: str = "widgets") -> str:
         return f"{CRDS}/{plural}.{self.name}"
 

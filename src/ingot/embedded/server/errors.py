@@ -110,6 +110,11 @@ def forbidden(message: str, *, details: Document | None = None, causes: Sequence
     return Refused(403, "Forbidden", message, details=details, causes=causes)
 
 
+def definition_ends(kind: Kind, name: str) -> Refused:
+    words = "create not allowed while custom resource definition is terminating"
+    return forbidden(f'{kind.resource} "{name}" is forbidden: {words}', details=_about(kind, name))
+
+
 def unknown_path() -> Refused:
     return Refused(404, "NotFound", "the server could not find the requested resource")
 

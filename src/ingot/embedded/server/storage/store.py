@@ -28,7 +28,7 @@ import msgspec
 
 from ingot.api.meta import Key
 from ingot.embedded.server.documents import Document, decode, dig, encode
-from ingot.embedded.server.errors import expired, internal, method_not_allowed, unknown_path
+from ingot.embedded.server.errors import definition_ends, expired, internal, unknown_path
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.registry import Registry
 from ingot.embedded.server.kinds.selectors import Selectable
@@ -134,8 +134,11 @@ class Collection:
 
     def turn(self, kind: Kind) -> None:
         """The kind is defined anew: from now on objects are kept in the form of this one."""
+        ending = kind.terminating and not self.kind.terminating
         self.kind = kind
-        self.end_era()
+        # A kind that begins to go looks as before, and its watchers want to see its objects go.
+        if not ending:
+            self.end_era()
 
     def end_era(self) -> None:
         self.era += 1
@@ -323,7 +326,7 @@ class Store:
         now, before = self._decided(kind, document)
         if before is None and now.kind.terminating:
             # Checked here, where nothing can come in between: what is being emptied must not fill up again.
-            raise method_not_allowed("create not allowed while custom resource definition is terminating")
+            raise definition_ends(now.kind, now.key.name)
         self._head[now.kind.resource, now.key] = (now.version, now)
         return self._submit(_change("MODIFIED" if before else "ADDED", now.kind, now, before))
 

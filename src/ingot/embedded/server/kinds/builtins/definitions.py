@@ -47,7 +47,8 @@ def _prepare(new: Document, old: Document | None) -> None:
 
 
 def _check_types(new: Document) -> None:
-    """What Kubernetes cannot read as a definition, it does not take for one."""
+    """What Kubernetes cannot read as a definition, it does not take for one. A null counts as absent."""
+    _drop_nulls(new.get("spec"))
     found = [f"{problem.field}: {problem.message}" for problem in _SHAPE.problems(new)]
     for index, version in enumerate(() if found else dig(new, "spec", "versions") or ()):
         schema = dig(version, "schema", "openAPIV3Schema")
@@ -57,6 +58,18 @@ def _check_types(new: Document) -> None:
         raise bad_request(
             f'CustomResourceDefinition in version "v1" cannot be handled as a CustomResourceDefinition: {found[0]}'
         )
+
+
+def _drop_nulls(part: object) -> None:
+    for child in part if isinstance(part, list) else ():
+        _drop_nulls(child)
+    if isinstance(part, dict):
+        for name in [name for name, value in part.items() if value is None]:
+            del part[name]
+        for name, child in part.items():
+            # Schemas are cleaned by their own module, which knows where a null is a value.
+            if name != "openAPIV3Schema":
+                _drop_nulls(child)
 
 
 def _note_storage(new: Document) -> None:

@@ -26,6 +26,8 @@ from ingot.embedded.server.storage.lock import locked
 
 # Further than anybody can have counted since the backup was made.
 FURTHER: Final = 1_000_000_000
+# What SQLite keeps beside a file that is in use, or was when its user died.
+_COMPANIONS: Final = ("-wal", "-shm", "-journal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +70,23 @@ def restore(source: Path, state: Path) -> Restored:
     with locked(folder):
         path = folder / file.NAME
         new = _beside(path)
-        try:
-            objects, newest = _copied(source, new)
-            version = max(newest, _newest_of(path)) + FURTHER
-            _forget_the_past(new, version)
-            _sync(new)
-            kept = _kept_aside(path)
-            new.replace(path)
-            _sync(folder)
-        except (OSError, sqlite3.Error) as error:
-            raise StateError(
-                f"{source} was not restored to {state} ({error}); the objects that were there still are."
-            ) from error
-        finally:
-            for name in ("", *file.COMPANIONS, "-journal"):
-                new.with_name(new.name + name).unlink(missing_ok=True)
+        with contextlib.ExitStack() as undo:
+            undo.callback(_remove, new, *(new.with_name(new.name + name) for name in _COMPANIONS))
+            try:
+                objects, newest = _copied(source, new)
+                # Before anything opens the old file: SQLite clears away what it cannot make sense of.
+                kept = _second_name(path, undo)
+                version = max(newest, _newest_of(path)) + FURTHER
+                _forget_the_past(new, version)
+                _sync(new)
+                undo.pop_all()
+                _remove(*(path.with_name(path.name + name) for name in _COMPANIONS))
+                new.replace(path)
+                _sync(folder)
+            except (OSError, sqlite3.Error) as error:
+                raise StateError(
+                    f"{source} was not restored to {state} ({error}); the objects that were there still are."
+                ) from error
     return Restored(objects, version, kept)
 
 
@@ -119,7 +123,7 @@ def _newest_of(path: Path) -> int:
     try:
         with contextlib.closing(file.existing(path)) as connection:
             _, newest = _counted(connection)
-            # All of it in one file, and its companions gone: what is left of them must not meet the new file.
+            # All of it in one file: what is in the log beside it must not meet the new file.
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             return newest
     except (StateError, sqlite3.Error):
@@ -137,17 +141,23 @@ def _forget_the_past(path: Path, version: int) -> None:
         connection.execute("COMMIT")
 
 
-def _kept_aside(path: Path) -> Path | None:
-    """Give the file a second name, and take its companions away from it. It stays in its place until it is replaced."""
+def _second_name(path: Path, undo: contextlib.ExitStack) -> Path | None:
+    """Give the file, and the log beside it, a second name under which they stay. They also stay in their place for now."""
     if not path.exists():
         return None
     kept = path.with_name(f"{path.name}.replaced-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}")
-    for companion in file.COMPANIONS:
-        # Only a file that cannot be opened any more still has them.
-        with contextlib.suppress(FileNotFoundError):
-            path.with_name(path.name + companion).replace(kept.with_name(kept.name + companion))
-    kept.hardlink_to(path)
+    for name in ("", "-wal"):
+        there = path.with_name(path.name + name)
+        if there.exists():
+            aside = kept.with_name(kept.name + name)
+            aside.hardlink_to(there)
+            undo.callback(_remove, aside)
     return kept
+
+
+def _remove(*paths: Path) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
 
 
 def _beside(path: Path) -> Path:

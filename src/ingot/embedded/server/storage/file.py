@@ -17,8 +17,6 @@ from ingot.embedded.server.errors import StateError
 
 NAME: Final = "api.db"
 FORMAT: Final = 1
-# SQLite keeps these beside the file while somebody has it open, or when he died.
-COMPANIONS: Final = ("-wal", "-shm")
 
 _TABLES: Final = """
 CREATE TABLE object (

@@ -206,6 +206,8 @@ class Pass:
             fresh = await self.tools.client.get(BARE_METAL_HOSTS, self.key)
         except NotFound:
             fresh = None
+        # Whoever holds the Lease by now may be at the same machine.
+        self.tools.client.check_leave()
         refusal = guard.refusal(fresh, uid=self.host.metadata.uid, act=act, sight=sight)
         self.refused = self.refused or refusal is not None
         return refusal

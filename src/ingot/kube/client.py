@@ -49,6 +49,8 @@ class Client:
     def __init__(self, access: Access, *, field_manager: str = "ingot", guard: Guard = anybody) -> None:
         """`guard` is asked right before anything that is not a read is sent, and raises where that is not allowed."""
         self._transport = Transport(access, user_agent=field_manager, guard=guard)
+        self.check_leave: Final = guard
+        """Raises where nothing may be changed now: for those who are about to change something elsewhere."""
         self._write_params = {"fieldManager": field_manager}
         self.server: Final = access.server
 

@@ -1,0 +1,67 @@
+"""A controller that loses the Lease in the middle of a pass does nothing to a machine any more."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from rack import IMAGE, Rack
+from scripted import ScriptedBackend
+
+from ingot.embedded.server import serve
+from ingot.hosts import HostController
+from ingot.kube import Client, EventRecorder, Leadership, Manager
+from ingot.provisioner import Busy, Deployment, Failed, HostRef, NotRegistered, Permit, Ready
+
+
+class LosesTheLease(ScriptedBackend):
+    """Leadership ends after the controller has decided to deploy, and before that is begun."""
+
+    def __init__(self, leadership: Leadership) -> None:
+        super().__init__()
+        self.leadership = leadership
+
+    async def provision(
+        self, host: HostRef, wanted: Deployment, *, permit: Permit, again: bool
+    ) -> Ready[None] | Busy | Failed | NotRegistered:
+        self.leadership.end("the test took it away")
+        return await super().provision(host, wanted, permit=permit, again=again)
+
+
+@pytest.fixture
+def leadership() -> Leadership:
+    made = Leadership(lambda: 0.0)
+    made.grant(1.0)
+    return made
+
+
+@pytest.fixture
+async def rack(tmp_path: Path, leadership: Leadership) -> AsyncIterator[Rack]:
+    """The user's client needs nobody's leave; the controller's does."""
+    backend = LosesTheLease(leadership)
+    async with (
+        serve(tmp_path) as api,
+        Client.from_kubeconfig(api.kubeconfig) as user,
+        Client.from_kubeconfig(api.kubeconfig, guard=leadership.check) as guarded,
+        EventRecorder(guarded) as recorder,
+    ):
+        hosts = HostController(guarded, backend, recorder)
+        manager = Manager([hosts.hosts, hosts.secrets], [hosts.controller], tasks=[hosts.follow_backend])
+        running = asyncio.create_task(manager.run())
+        await manager.started()
+        yield Rack(user, backend)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_what_was_decided_before_the_lease_was_lost_is_not_done_after_it(
+    rack: Rack, leadership: Leadership
+):
+    key = await rack.host(image=IMAGE)
+    async with asyncio.timeout(30):
+        await leadership.ended()
+    await rack.settle()
+    assert "deploy" not in rack.backend.machines[key].orders
+    assert (await rack.get(key)).state == "provisioning"

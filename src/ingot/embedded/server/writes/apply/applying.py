@@ -11,7 +11,7 @@ share their paths (conversion changes nothing but the version).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from ingot.embedded.server.documents import Document
 from ingot.embedded.server.writes.apply import fieldset, last_applied
@@ -133,20 +133,14 @@ def _conflicts(
 def _pruned(merged: Document, last: FieldSet, managed: Managed, structure: Structure) -> Document:
     """Without what the manager owned, leaves out now, and nobody else owns."""
 
-    def whole(fields: FieldSet) -> FieldSet:
-        return with_named_fields(fields, structure)
+    def there_in(document: Document) -> FieldSet:
+        return compare({}, document, structure).added
 
-    def fields(document: Document) -> FieldSet:
-        return whole(fields_of(document, structure))
-
-    before = whole(last)
-    there = fields(merged)
-    bare = _without(merged, before, structure)
-    owned = _without(merged, difference(there, union(fields(bare), whole(managed.all_fields()))), structure)
+    before = with_named_fields(last, structure)
+    owned = with_named_fields(managed.all_fields(), structure)
+    there = there_in(merged)
+    bare = without(merged, before, structure)
+    kept = without(merged, difference(there, union(there_in(bare), owned)), structure)
     # Only what the manager had may go: what was left dangling by that stays.
-    return _without(merged, intersection(difference(there, fields(owned)), before), structure)
-
-
-def _without(document: Document, fields: FieldSet, structure: Structure) -> Document:
-    made: Any = without(document, fields, structure)
-    return made or {}
+    made: Document = without(merged, intersection(difference(there, there_in(kept)), before), structure)
+    return made

@@ -67,8 +67,6 @@ def _compare(step: str, old: Any, new: Any, structure: Structure, delta: Delta) 
     if new is _ABSENT:
         delta.removed[step] = everything(old, structure)
         return
-    if _same(old, new):
-        return
     forms = {structure.form(old), structure.form(new)}
     inner = Delta()
     modified = False
@@ -89,7 +87,7 @@ def _compare(step: str, old: Any, new: Any, structure: Structure, delta: Delta) 
 def _compare_maps(old: Document, new: Document, structure: Structure, delta: Delta) -> None:
     for name, value in new.items():
         before = old.get(name, _ABSENT)
-        if before is not value:
+        if not _same(before, value):
             _compare(named(name), before, value, structure.field(name), delta)
     for name, value in old.items():
         if name not in new:
@@ -103,7 +101,9 @@ def _compare_lists(old: object, new: object, structure: Structure, delta: Delta)
     for step in {**before, **now}:
         olds, news = before.get(step, []), now.get(step, [])
         if len(olds) <= 1 and len(news) <= 1:
-            _compare(step, olds[0] if olds else _ABSENT, news[0] if news else _ABSENT, items, delta)
+            one, other = (olds[0] if olds else _ABSENT), (news[0] if news else _ABSENT)
+            if not _same(one, other):
+                _compare(step, one, other, items, delta)
         elif len(olds) > 1 and len(news) > 1:
             if olds != news:
                 delta.modified[step] = {}

@@ -69,7 +69,7 @@ def with_named_fields(fields: FieldSet, structure: Structure | None) -> FieldSet
 
 
 def without(value: Any, fields: FieldSet, structure: Structure) -> Any:
-    """The value without the places in the set. What is left empty by that becomes null."""
+    """The value without the places in the set. What is left empty by that stays, empty."""
     match structure.form(value):
         case "map":
             return _map_without(value, fields, structure)
@@ -81,7 +81,7 @@ def without(value: Any, fields: FieldSet, structure: Structure) -> Any:
 
 def _map_without(value: Any, fields: FieldSet, structure: Structure) -> Any:
     if not isinstance(value, dict) or structure.atomic:
-        return None
+        return value
     made = {}
     for name, part in value.items():
         step = named(name)
@@ -89,12 +89,12 @@ def _map_without(value: Any, fields: FieldSet, structure: Structure) -> Any:
             continue
         below = fields.get(step)
         made[name] = without(part, below, structure.field(name)) if below else part
-    return made or None
+    return made
 
 
 def _list_without(value: Any, fields: FieldSet, structure: Structure) -> Any:
     if not isinstance(value, list) or structure.lists == "atomic":
-        return None
+        return value
     made = []
     items = structure.items or DEDUCED
     for item in value:
@@ -103,4 +103,4 @@ def _list_without(value: Any, fields: FieldSet, structure: Structure) -> Any:
             continue
         below = fields.get(step)
         made.append(without(item, below, items) if below else item)
-    return made or None
+    return made

@@ -392,7 +392,7 @@ def test_a_secret_in_protobuf_is_the_secret_it_would_be_in_json() -> None:
 
 def test_a_kind_that_is_not_read_in_protobuf_is_refused_with_advice() -> None:
     with pytest.raises(Refused, match="send it as application/json"):
-        protobuf.decoded(unknown(b"v1", b"Pod", b""))
+        protobuf.decoded(unknown(b"metal3.io/v1alpha1", b"BareMetalHost", b""))
 
 
 @given(st.binary(max_size=60))

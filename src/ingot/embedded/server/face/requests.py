@@ -32,7 +32,6 @@ from ingot.embedded.server.kinds.selectors import Selector, parse
 from ingot.embedded.server.reads.reading import Query
 from ingot.embedded.server.reads.watching import WatchQuery
 from ingot.embedded.server.writes.managing import name_of
-from ingot.embedded.server.writes.metadata import name_problem
 from ingot.embedded.server.writes.writing import Deletion, Manner
 
 # Bytes that the name of a manager may have.
@@ -64,7 +63,7 @@ def target(registry: Registry, path: str) -> Target:
         raise unknown_path()
     if subresource and subresource not in kind.subresources:
         raise unknown_path()
-    if (namespace and label_problem(namespace)) or (name and name_problem(kind, name)):
+    if (namespace and label_problem(namespace)) or (name and kind.name_problem(name)):
         raise not_found(kind, name or namespace)
     return Target(kind, namespace, name, subresource)
 

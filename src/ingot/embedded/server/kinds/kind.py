@@ -16,6 +16,7 @@ from ingot.embedded.server.documents import Document, dig
 from ingot.embedded.server.errors import Cause
 from ingot.embedded.server.kinds import columns, jsonpath
 from ingot.embedded.server.kinds.columns import Column
+from ingot.embedded.server.kinds.names import subdomain_problem
 from ingot.embedded.server.kinds.scale import Scale
 from ingot.embedded.server.kinds.schema import Shape
 from ingot.embedded.server.kinds.selectors import Selectable
@@ -67,6 +68,8 @@ class Kind:
     # Built-in kinds take strategic patches and unconditional updates, and only some of them count generations.
     built_in: bool = False
     counts_generations: bool = False
+    # What is wrong with a name; empty where nothing is.
+    name_problem: Callable[[str], str] = subdomain_problem
     # Whether whoever creates an object also says how it is doing: a node registers with its status.
     born_with_status: bool = False
     # How many seconds an object has to end when nobody says otherwise, and those it gets of what is wished for.

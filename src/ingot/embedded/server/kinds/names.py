@@ -42,8 +42,16 @@ def label_problem(name: str) -> str:
     return ""
 
 
+def path_segment_problem(name: str) -> str:
+    """Names of roles: whatever can stand between two slashes of a URL."""
+    if name in (".", ".."):
+        return f"may not be '{name}'"
+    found = next((part for part in ("/", "%") if part in name), "")
+    return f"may not contain '{found}'" if found else ""
+
+
 def label_1035_problem(name: str) -> str:
-    """Names of kinds and versions: a DNS label that starts with a letter."""
+    """Names of services, kinds and versions: a DNS label that starts with a letter."""
     if len(name) > 63:
         return "must be no more than 63 characters"
     if not _DNS_1035_LABEL.fullmatch(name):

@@ -17,9 +17,7 @@ from ingot.embedded.server.errors import Cause, Unreadable, cause
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.names import (
     label_key_problem,
-    label_problem,
     label_value_problem,
-    subdomain_problem,
 )
 from ingot.embedded.server.writes.apply import same_but_for_time
 
@@ -104,16 +102,12 @@ def problems(kind: Kind, metadata: Document, old: Document | None) -> list[Cause
     name = metadata.get("name", "")
     if not name:
         found.append(cause("Required", "metadata.name", "name or generateName is required"))
-    elif old is None and (problem := name_problem(kind, name)):
+    elif old is None and (problem := kind.name_problem(name)):
         found.append(cause("Invalid", "metadata.name", problem, shown=_quoted(name)))
     found += _label_problems(metadata)
     found += _owner_problems(metadata.get("ownerReferences", []))
     found += _finalizer_problems(metadata, old)
     return found
-
-
-def name_problem(kind: Kind, name: str) -> str:
-    return label_problem(name) if kind.resource == "namespaces" else subdomain_problem(name)
 
 
 def unchanged(new: Document, old: Document) -> bool:

@@ -31,9 +31,12 @@ def _webhook(webhook: Document, at: str) -> list[Cause]:
     if (problem := subdomain_problem(name)) or name.count(".") < 2:
         words = problem or "should be a domain with at least three segments separated by dots"
         found.append(cause("Invalid", f"{at}.name", words, shown=rules.shown(name)))
-    if not set(webhook.get("admissionReviewVersions", ())) & set(_REVIEWS):
+    if not webhook.get("admissionReviewVersions"):
+        words = f"must specify one of {', '.join(_REVIEWS)}"
+        found.append(cause("Required", f"{at}.admissionReviewVersions", words))
+    elif not set(webhook["admissionReviewVersions"]) & set(_REVIEWS):
         words = f"must include at least one of {', '.join(_REVIEWS)}"
-        shown = rules.shown(webhook.get("admissionReviewVersions", []))
+        shown = rules.shown(webhook["admissionReviewVersions"])
         found.append(cause("Invalid", f"{at}.admissionReviewVersions", words, shown=shown))
     seconds = webhook.get("timeoutSeconds", 10)
     if not 1 <= seconds <= 30:

@@ -20,7 +20,7 @@ def _check_config_map(new: Document, old: Document | None) -> list[Cause]:
     ]
     size = sum(len(value.encode()) for value in data.values())
     size += sum(len(value) * 3 // 4 for value in binary.values())
-    found += [Cause("", "FieldValueTooLong", problem.message) for problem in rules.data_size(size, "")]
+    found += rules.data_size(size, "[]")
     return found + rules.kept_data(new, old, "data", "binaryData")
 
 

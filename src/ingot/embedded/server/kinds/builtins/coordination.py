@@ -19,8 +19,6 @@ def _check(new: Document, old: Document | None) -> list[Cause]:
         found.append(
             cause("Invalid", "spec.leaseDurationSeconds", "must be greater than 0", shown=str(duration))
         )
-    if spec.get("holderIdentity") == "":
-        found.append(cause("Invalid", "spec.holderIdentity", "must not be empty", shown='""'))
     return found
 
 

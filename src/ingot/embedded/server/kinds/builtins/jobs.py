@@ -32,10 +32,10 @@ def _prepare(new: Document, old: Document | None) -> None:
         spec["completions"] = 1
     spec.setdefault("parallelism", 1)
     spec.setdefault("backoffLimit", _NO_LIMIT if "backoffLimitPerIndex" in spec else 6)
-    if not new["metadata"].get("labels") and (labels := dig(spec, "template", "metadata", "labels")):
-        new["metadata"]["labels"] = dict(labels)
     if old is None and not spec.get("manualSelector"):
         _find_by_uid(new)
+    if not new["metadata"].get("labels") and (labels := dig(spec, "template", "metadata", "labels")):
+        new["metadata"]["labels"] = dict(labels)
     if "podFailurePolicy" in spec:
         spec.setdefault("podReplacementPolicy", "Failed")
 

@@ -15,6 +15,7 @@ from ingot.embedded.server.kinds.builtins.tables import Message, message, schema
 from ingot.embedded.server.kinds.builtins.tables.intake import Undecodable
 from ingot.embedded.server.kinds.columns import AGE, NAME, Column
 from ingot.embedded.server.kinds.kind import ALL_VERBS, FieldReader, Kind, field_at
+from ingot.embedded.server.kinds.names import subdomain_problem
 from ingot.embedded.server.kinds.scale import Scale
 
 Prepare = Callable[[Document, Document | None], None]
@@ -77,6 +78,7 @@ def built_in(
     check: Check = _nothing_wrong,
     warn: Warn = _nothing_to_say,
     scale: Scale | None = None,
+    name_problem: Callable[[str], str] = subdomain_problem,
 ) -> Kind:
     made = message(f"{_PACKAGES[group]}.{kind}")
 
@@ -108,4 +110,5 @@ def built_in(
         check=check,
         warn=warn,
         scale=scale,
+        name_problem=name_problem,
     )

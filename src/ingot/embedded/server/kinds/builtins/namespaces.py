@@ -7,6 +7,7 @@ from typing import Final
 from ingot.embedded.server.documents import Document, dig
 from ingot.embedded.server.kinds.builtins.making import built_in
 from ingot.embedded.server.kinds.columns import AGE, NAME, Column
+from ingot.embedded.server.kinds.names import label_problem
 
 
 def _prepare(new: Document, old: Document | None) -> None:
@@ -32,6 +33,7 @@ NAMESPACES: Final = built_in(
         AGE,
     ),
     fields=("status.phase",),
+    name_problem=label_problem,
     prepare=_prepare,
 )
 

@@ -23,7 +23,10 @@ def _check(new: Document, old: Document | None) -> list[Cause]:
     for index, rule in enumerate(rules_):
         where = f"spec.rules[{index}]"
         host = rule.get("host", "")
-        if host and (problem := subdomain_problem(host.removeprefix("*."))):
+        if rules.is_address(host):
+            words = "must be a DNS name, not an IP address"
+            found.append(cause("Invalid", f"{where}.host", words, shown=rules.shown(host)))
+        elif host and (problem := subdomain_problem(host.removeprefix("*."))):
             found.append(cause("Invalid", f"{where}.host", problem, shown=rules.shown(host)))
         for number, path in enumerate(dig(rule, "http", "paths") or ()):
             found += _path(path, f"{where}.http.paths[{number}]")
@@ -44,15 +47,15 @@ def _path(path: Document, at: str) -> list[Cause]:
 def _backend(backend: Document, at: str) -> list[Cause]:
     service = backend.get("service")
     if service is None and backend.get("resource") is None:
-        return [cause("Required", at, "must specify either service or resource backend")]
+        return [cause("Invalid", at, "resource or service backend is required", shown='""')]
     if service is None:
         return []
     port = service.get("port") or {}
     if not port:
-        return [cause("Required", f"{at}.service.port", "port name or number is required")]
+        return [cause("Required", at, "port name or number is required")]
     if "name" in port and "number" in port:
         words = "cannot set both port name & port number"
-        return [cause("Invalid", f"{at}.service.port", words, shown=rules.shown(port))]
+        return [cause("Invalid", at, words, shown='""')]
     return rules.port_number(port.get("number"), f"{at}.service.port.number")
 
 

@@ -28,6 +28,8 @@ def _prepare(new: Document, old: Document | None) -> None:
     if old is not None:
         return
     spec.setdefault("enableServiceLinks", True)
+    if spec.get("terminationGracePeriodSeconds", 0) < 0:
+        spec["terminationGracePeriodSeconds"] = 1
     if spec.get("hostNetwork"):
         for container in podspecs.containers_of(spec):
             for port in container.get("ports", ()):

@@ -14,10 +14,12 @@ from ingot.embedded.server.documents import Document
 from ingot.embedded.server.errors import Cause, cause
 from ingot.embedded.server.kinds.builtins import rules
 from ingot.embedded.server.kinds.builtins.tables import message
+from ingot.embedded.server.kinds.quantity import value_of
 
 _VARIABLE: Final = re.compile(r"[ -<>-~]+", re.ASCII)
 _SOURCES: Final = frozenset(message("io.k8s.api.core.v1.VolumeSource").by_name)
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc")
+_LARGEST_ID: Final = 2**31 - 1
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 
 
@@ -63,16 +65,39 @@ def problems(spec: Document, at: str) -> list[Cause]:
     for part in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(part, ())):
             found += _container(container, f"{at}.{part}[{index}]", names, spec)
-    found += rules.duplicates(
-        [*spec.get("initContainers", ()), *spec.get("containers", ())], "name", f"{at}.containers"
-    )
-    grace = spec.get("terminationGracePeriodSeconds")
-    found += rules.not_negative(grace, f"{at}.terminationGracePeriodSeconds")
+    found += _names(spec, at)
     deadline = spec.get("activeDeadlineSeconds")
     if deadline is not None and deadline < 1:
         words = "must be between 1 and 2147483647, inclusive"
         found.append(cause("Invalid", f"{at}.activeDeadlineSeconds", words, shown=str(deadline)))
+    found += _network(spec, at)
     return found + rules.labels(spec.get("nodeSelector", {}), f"{at}.nodeSelector")
+
+
+def _names(spec: Document, at: str) -> list[Cause]:
+    """No two programs of a pod have the same name; of two, the one that runs first is blamed."""
+    found: list[Cause] = []
+    seen: set[str] = set()
+    for part in ("containers", "initContainers", "ephemeralContainers"):
+        for index, container in enumerate(spec.get(part, ())):
+            name = container.get("name", "")
+            if name in seen:
+                found.append(cause("Duplicate", f"{at}.{part}[{index}].name", "", shown=rules.shown(name)))
+            seen.add(name)
+    return found
+
+
+def _network(spec: Document, at: str) -> list[Cause]:
+    found: list[Cause] = []
+    if spec.get("dnsPolicy") == "None" and "dnsConfig" not in spec:
+        words = "must provide `dnsConfig` when `dnsPolicy` is None"
+        found.append(cause("Required", f"{at}.dnsConfig", words))
+    for index, alias in enumerate(spec.get("hostAliases", ())):
+        if not rules.is_address(alias.get("ip", "")):
+            words = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+            shown = rules.shown(alias.get("ip", ""))
+            found.append(cause("Invalid", f"{at}.hostAliases[{index}].ip", words, shown=shown))
+    return found
 
 
 def _volumes(volumes: list[Document], at: str) -> list[Cause]:
@@ -85,6 +110,9 @@ def _volumes(volumes: list[Document], at: str) -> list[Cause]:
             cause("Forbidden", f"{where}.{name}", "may not specify more than 1 volume type")
             for name in given[1:]
         ]
+        for source, name in (("secret", "secretName"), ("configMap", "name")):
+            if source in volume and not volume[source].get(name):
+                found.append(cause("Required", f"{where}.{source}.{name}", ""))
         path = (volume.get("hostPath") or {}).get("path", "")
         if ".." in path.split("/"):
             found.append(
@@ -100,10 +128,31 @@ def _container(container: Document, at: str, volumes: set[str | None], spec: Doc
     found += _ports(container.get("ports", ()), f"{at}.ports", host_network=bool(spec.get("hostNetwork")))
     found += _variables(container.get("env", ()), f"{at}.env")
     found += _mounts(container.get("volumeMounts", ()), f"{at}.volumeMounts", volumes)
+    found += _resources(container.get("resources") or {}, f"{at}.resources")
+    found += _security(container.get("securityContext") or {}, f"{at}.securityContext")
     for name in _PROBES:
         if probe := container.get(name):
             found += _probe(probe, f"{at}.{name}")
     return found
+
+
+def _resources(resources: Document, at: str) -> list[Cause]:
+    found: list[Cause] = []
+    limits = resources.get("limits") or {}
+    for name, amount in (resources.get("requests") or {}).items():
+        if name in limits and (value_of(amount) or 0) > (value_of(limits[name]) or 0):
+            words = f"must be less than or equal to {name} limit of {limits[name]}"
+            found.append(cause("Invalid", f"{at}.requests", words, shown=rules.shown(amount)))
+    return found
+
+
+def _security(context: Document, at: str) -> list[Cause]:
+    words = "must be between 0 and 2147483647, inclusive"
+    return [
+        cause("Invalid", f"{at}.{name}", words, shown=str(context[name]))
+        for name in ("runAsUser", "runAsGroup")
+        if name in context and not 0 <= context[name] <= _LARGEST_ID
+    ]
 
 
 def _ports(ports: Iterable[Document], at: str, *, host_network: bool) -> list[Cause]:

@@ -13,6 +13,7 @@ from ingot.embedded.server.errors import Cause, cause
 from ingot.embedded.server.kinds.builtins import rules
 from ingot.embedded.server.kinds.builtins.making import built_in
 from ingot.embedded.server.kinds.columns import AGE, NAME, Column
+from ingot.embedded.server.kinds.names import path_segment_problem
 
 GROUP: Final = "rbac.authorization.k8s.io"
 NOT_ENFORCED: Final = (
@@ -79,22 +80,33 @@ def _check_binding(new: Document, old: Document | None) -> list[Cause]:
         listed = ", ".join(f'"{name}"' for name in allowed)
         shown = rules.shown(role.get("kind", ""))
         found.append(cause("NotSupported", "roleRef.kind", f"supported values: {listed}", shown=shown))
+    found += _group(role, "roleRef", GROUP)
     for index, subject in enumerate(new.get("subjects", ())):
-        found += _subject(subject, f"subjects[{index}]")
+        found += _subject(subject, f"subjects[{index}]", namespaced="namespace" in new["metadata"])
     if old is not None and role != old.get("roleRef"):
         found.append(cause("Invalid", "roleRef", "cannot change roleRef", shown=rules.shown(role)))
     return found
 
 
-def _subject(subject: Document, at: str) -> list[Cause]:
+def _subject(subject: Document, at: str, *, namespaced: bool) -> list[Cause]:
     match subject.get("kind"):
         case "ServiceAccount":
-            return [] if subject.get("namespace") else [cause("Required", f"{at}.namespace", "")]
+            if not namespaced and not subject.get("namespace"):
+                return [cause("Required", f"{at}.namespace", "")]
+            return _group(subject, at, "")
         case "User" | "Group":
-            return []
+            return _group(subject, at, GROUP)
         case other:
             words = 'supported values: "ServiceAccount", "User", "Group"'
             return [cause("NotSupported", f"{at}.kind", words, shown=rules.shown(other or ""))]
+
+
+def _group(reference: Document, at: str, wanted: str) -> list[Cause]:
+    found = reference.get("apiGroup", "")
+    if found == wanted:
+        return []
+    words = f"supported values: {rules.shown(wanted)}"
+    return [cause("NotSupported", f"{at}.apiGroup", words, shown=rules.shown(found))]
 
 
 def _role(binding: Document) -> str:
@@ -132,13 +144,22 @@ _BINDING_COLUMNS: Final = (
     _subjects("ServiceAccounts", "ServiceAccount"),
 )
 
-ROLES: Final = built_in(GROUP, "Role", "roles", columns=_ROLE_COLUMNS, check=_check_role, warn=_warn)
+ROLES: Final = built_in(
+    GROUP,
+    "Role",
+    "roles",
+    columns=_ROLE_COLUMNS,
+    name_problem=path_segment_problem,
+    check=_check_role,
+    warn=_warn,
+)
 CLUSTER_ROLES: Final = built_in(
     GROUP,
     "ClusterRole",
     "clusterroles",
     namespaced=False,
     columns=_ROLE_COLUMNS,
+    name_problem=path_segment_problem,
     check=_check_role,
     warn=_warn,
 )
@@ -147,6 +168,7 @@ ROLE_BINDINGS: Final = built_in(
     "RoleBinding",
     "rolebindings",
     columns=_BINDING_COLUMNS,
+    name_problem=path_segment_problem,
     prepare=_prepare_binding,
     check=_check_binding,
     warn=_warn,
@@ -157,6 +179,7 @@ CLUSTER_ROLE_BINDINGS: Final = built_in(
     "clusterrolebindings",
     namespaced=False,
     columns=_BINDING_COLUMNS,
+    name_problem=path_segment_problem,
     prepare=_prepare_binding,
     check=_check_binding,
     warn=_warn,

@@ -5,6 +5,7 @@ Each function answers with what is wrong, as causes that name the field; nothing
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -15,6 +16,7 @@ from ingot.embedded.server.kinds.names import label_key_problem, label_problem, 
 
 _DATA_KEY: Final = re.compile(r"[-._a-zA-Z0-9]{1,253}", re.ASCII)
 _DATA_LIMIT: Final = 1024 * 1024
+_PERCENT: Final = re.compile(r"[0-9]+%", re.ASCII)
 _PORT_NAME: Final = re.compile(r"(?=.*[a-z])[a-z0-9]([a-z0-9-]*[a-z0-9])?", re.ASCII)
 
 
@@ -48,6 +50,25 @@ def port_number(value: object, field: str) -> list[Cause]:
     if isinstance(value, int) and not 1 <= value <= 65535:
         return [cause("Invalid", field, "must be between 1 and 65535, inclusive", shown=str(value))]
     return []
+
+
+def is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def share(value: object, field: str) -> list[Cause]:
+    """A number of pods, or a percentage of them."""
+    if isinstance(value, str) and not _PERCENT.fullmatch(value):
+        words = (
+            "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', "
+            "regex used for validation is '[0-9]+%')"
+        )
+        return [cause("Invalid", field, words, shown=shown(value))]
+    return not_negative(value, field)
 
 
 def port_name(value: str, field: str) -> list[Cause]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from typing import Final
 
-from ingot.embedded.server.documents import Document
+import msgspec
+
+from ingot.embedded.server.documents import Document, dig
 from ingot.embedded.server.errors import Cause, cause
 from ingot.embedded.server.kinds.builtins import rules
 from ingot.embedded.server.kinds.builtins.making import built_in
@@ -36,10 +39,34 @@ def _check(new: Document, old: Document | None) -> list[Cause]:
         for key in _NEEDED.get(new.get("type", ""), ())
         if key not in data
     ]
-    if new.get("type") == "kubernetes.io/basic-auth" and not {"username", "password"} & data.keys():
-        found.append(cause("Required", "data[username]", "a username or a password is needed"))
+    found += _check_type(new, data)
     found += rules.immutable(new, old, "type")
     return found + rules.kept_data(new, old, "data")
+
+
+def _check_type(new: Document, data: Mapping[str, str]) -> list[Cause]:
+    match new.get("type"):
+        case "kubernetes.io/basic-auth" if not {"username", "password"} & data.keys():
+            return [cause("Required", f"data[{key}]", "") for key in ("username", "password")]
+        case "kubernetes.io/dockerconfigjson" | "kubernetes.io/dockercfg" as kind:
+            (key,) = _NEEDED[kind]
+            if key in data and not _is_json(data[key]):
+                # What it holds instead may be a password, so it is not shown.
+                shown = '"<secret contents redacted>"'
+                return [cause("Invalid", f"data[{key}]", "it is no JSON", shown=shown)]
+        case "kubernetes.io/service-account-token":
+            annotation = "kubernetes.io/service-account.name"
+            if not dig(new, "metadata", "annotations", annotation):
+                return [cause("Required", f"metadata.annotations[{annotation}]", "")]
+    return []
+
+
+def _is_json(encoded: str) -> bool:
+    try:
+        msgspec.json.decode(base64.b64decode(encoded))
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 SECRETS: Final = built_in(

@@ -7,7 +7,6 @@ for the pods themselves; an address that a creator brings is kept.
 
 from __future__ import annotations
 
-import ipaddress
 from typing import Final
 
 from ingot.embedded.server.documents import Document, dig
@@ -15,7 +14,7 @@ from ingot.embedded.server.errors import Cause, cause
 from ingot.embedded.server.kinds.builtins import rules
 from ingot.embedded.server.kinds.builtins.making import built_in
 from ingot.embedded.server.kinds.columns import AGE, NAME, Column
-from ingot.embedded.server.kinds.names import label_problem
+from ingot.embedded.server.kinds.names import label_1035_problem, label_problem
 
 _NONE: Final = "None"
 
@@ -41,6 +40,9 @@ def _prepare(new: Document, old: Document | None) -> None:
 
 def _address(spec: Document, before: Document) -> None:
     """Who changes a service need not say again which address it has."""
+    if not spec.get("ports") and not spec.get("clusterIP") and not before:
+        # Only who asks for no address may leave out the ports; `_check` says so.
+        return
     address = (
         spec.get("clusterIP") or before.get("clusterIP") or next(iter(spec.get("clusterIPs", ())), _NONE)
     )
@@ -59,10 +61,12 @@ def _check(new: Document, old: Document | None) -> list[Cause]:
             found.append(cause("Required", "spec.externalName", ""))
     else:
         found += _addresses(spec)
-        # Here every service without an address is headless, and a headless one needs no ports; but who wishes for an
-        # ordinary one and names no ports has forgotten them.
-        if not ports and spec.get("selector") is not None and spec["clusterIP"] != _NONE:
+        if not ports and spec.get("clusterIP") != _NONE:
             found.append(cause("Required", "spec.ports", ""))
+        if spec["type"] == "ClusterIP" and "externalTrafficPolicy" in spec:
+            words = "may only be set for externally-accessible services"
+            shown = rules.shown(spec["externalTrafficPolicy"])
+            found.append(cause("Invalid", "spec.externalTrafficPolicy", words, shown=shown))
     if old is not None and "ExternalName" not in (spec["type"], old["spec"].get("type")):
         found += rules.immutable(new, old, "spec", "clusterIP")
     found += rules.labels(spec.get("selector", {}), "spec.selector")
@@ -72,22 +76,14 @@ def _check(new: Document, old: Document | None) -> list[Cause]:
 def _addresses(spec: Document) -> list[Cause]:
     found = []
     addresses = spec.get("clusterIPs", [])
-    if addresses and addresses[0] != spec["clusterIP"]:
+    if addresses and addresses[0] != spec.get("clusterIP"):
         words = "must match the first of `clusterIPs`"
-        found.append(cause("Invalid", "spec.clusterIP", words, shown=rules.shown(spec["clusterIP"])))
+        found.append(cause("Invalid", "spec.clusterIP", words, shown=rules.shown(spec.get("clusterIP"))))
     for index, address in enumerate(addresses):
-        if address != _NONE and not _is_address(address):
+        if address != _NONE and not rules.is_address(address):
             words = "must be empty, 'None', or a valid IP address"
             found.append(cause("Invalid", f"spec.clusterIPs[{index}]", words, shown=rules.shown(address)))
     return found
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _ports(ports: list[Document]) -> list[Cause]:
@@ -167,6 +163,7 @@ SERVICES: Final = built_in(
         Column("Selector", _selector, priority=1, description="Labels of the pods behind it."),
     ),
     fields=("spec.clusterIP", "spec.type"),
+    name_problem=label_1035_problem,
     prepare=_prepare,
     check=_check,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ingot.embedded.server.documents import Document, dig
+from ingot.embedded.server.documents import Document, dig, timestamp
 from ingot.embedded.server.errors import Cause, cause
 from ingot.embedded.server.kinds.builtins import rules
 from ingot.embedded.server.kinds.builtins.making import built_in
@@ -22,17 +22,33 @@ _MODES: Final = {
 }
 
 
-def _prepare_pending(new: Document, old: Document | None) -> None:
+def _prepare_claim(new: Document, old: Document | None) -> None:
     new.setdefault("spec", {})
     if old is None:
         new["status"] = {"phase": "Pending"}
 
 
+def _prepare_volume(new: Document, old: Document | None) -> None:
+    _prepare_claim(new, old)
+    if dig(new, "status", "phase") != dig(old, "status", "phase"):
+        new["status"].setdefault("lastPhaseTransitionTime", timestamp())
+
+
+def _access_modes(spec: Document) -> list[Cause]:
+    if not spec.get("accessModes"):
+        return [cause("Required", "spec.accessModes", "at least 1 access mode is required")]
+    listed = ", ".join(f'"{mode}"' for mode in sorted(_MODES))
+    return [
+        cause("NotSupported", "spec.accessModes", f"supported values: {listed}", shown=rules.shown(mode))
+        for mode in spec["accessModes"]
+        if mode not in _MODES
+    ]
+
+
 def _check_claim(new: Document, old: Document | None) -> list[Cause]:
     spec = new["spec"]
     found: list[Cause] = []
-    if not spec.get("accessModes"):
-        found.append(cause("Required", "spec.accessModes", "at least 1 access mode is required"))
+    found += _access_modes(spec)
     wanted = dig(spec, "resources", "requests", "storage")
     if wanted is None:
         found.append(cause("Required", "spec.resources[storage]", ""))
@@ -69,8 +85,7 @@ def _claim_changes(new: Document, old: Document | None) -> list[Cause]:
 def _check_volume(new: Document, old: Document | None) -> list[Cause]:
     spec = new["spec"]
     found: list[Cause] = []
-    if not spec.get("accessModes"):
-        found.append(cause("Required", "spec.accessModes", ""))
+    found += _access_modes(spec)
     if not spec.get("capacity"):
         found.append(cause("Required", "spec.capacity", ""))
     given = sorted(_SOURCES & spec.keys())
@@ -150,7 +165,7 @@ CLAIMS: Final = built_in(
         AGE,
         _MODE,
     ),
-    prepare=_prepare_pending,
+    prepare=_prepare_claim,
     check=_check_claim,
 )
 
@@ -178,7 +193,7 @@ VOLUMES: Final = built_in(
         AGE,
         _MODE,
     ),
-    prepare=_prepare_pending,
+    prepare=_prepare_volume,
     check=_check_volume,
 )
 

@@ -39,6 +39,12 @@ def _prepared(strategy: str) -> Prepare:
     return prepare
 
 
+def _prepare_stateful(new: Document, old: Document | None) -> None:
+    _prepared("updateStrategy")(new, old)
+    for claim in new["spec"].get("volumeClaimTemplates", ()):
+        claim |= {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": {"phase": "Pending"}}
+
+
 def template_problems(new: Document, *, restarts: tuple[str, ...] = ("Always",)) -> list[Cause]:
     template = new["spec"].get("template") or {}
     found = podspecs.problems(template.get("spec") or {}, "spec.template.spec")
@@ -54,7 +60,7 @@ def template_problems(new: Document, *, restarts: tuple[str, ...] = ("Always",))
             )
         )
     labels = dig(template, "metadata", "labels") or {}
-    return found + rules.labels(labels, "spec.template.metadata.labels")
+    return found + rules.labels(labels, "spec.template.labels")
 
 
 def _selector_problems(new: Document, kind: str) -> list[Cause]:
@@ -87,13 +93,15 @@ def _checked(kind: str, *more: Callable[[Document, Document | None], list[Cause]
 
 def _deployment_strategy(new: Document, old: Document | None) -> list[Cause]:
     spec = new["spec"]
-    found = []
+    found: list[Cause] = []
     strategy = spec.get("strategy") or {}
     if strategy.get("type") == "Recreate" and "rollingUpdate" in strategy:
         words = "may not be specified when strategy `type` is 'Recreate'"
         found.append(cause("Forbidden", "spec.strategy.rollingUpdate", words))
     rolling = strategy.get("rollingUpdate") or {}
-    if all(rolling.get(name) in (0, "0%") for name in ("maxUnavailable", "maxSurge")):
+    for name in ("maxUnavailable", "maxSurge"):
+        found += rules.share(rolling.get(name), f"spec.strategy.rollingUpdate.{name}")
+    if rolling and all(rolling.get(name) in (0, "0%") for name in ("maxUnavailable", "maxSurge")):
         words = "may not be 0 when `maxSurge` is 0"
         shown = rules.shown(rolling["maxUnavailable"])
         found.append(cause("Invalid", "spec.strategy.rollingUpdate.maxUnavailable", words, shown=shown))
@@ -101,6 +109,19 @@ def _deployment_strategy(new: Document, old: Document | None) -> list[Cause]:
     if deadline is not None and deadline <= least:
         words = "must be greater than minReadySeconds"
         found.append(cause("Invalid", "spec.progressDeadlineSeconds", words, shown=str(deadline)))
+    return found
+
+
+def _daemon_strategy(new: Document, old: Document | None) -> list[Cause]:
+    rolling = dig(new, "spec", "updateStrategy", "rollingUpdate") or {}
+    where = "spec.updateStrategy.rollingUpdate"
+    found = [
+        problem
+        for name in ("maxUnavailable", "maxSurge")
+        for problem in rules.share(rolling.get(name), f"{where}.{name}")
+    ]
+    if rolling and all(rolling.get(name) in (0, "0%") for name in ("maxUnavailable", "maxSurge")):
+        found.append(cause("Required", f"{where}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
     return found
 
 
@@ -222,7 +243,7 @@ DAEMON_SETS: Final = built_in(
         *TEMPLATE_COLUMNS,
     ),
     prepare=_prepared("updateStrategy"),
-    check=_checked("daemonset"),
+    check=_checked("daemonset", _daemon_strategy),
 )
 
 
@@ -262,7 +283,7 @@ STATEFUL_SETS: Final = built_in(
     generation=True,
     scale=_SCALE,
     columns=(NAME, _OF_WANTED, AGE, *TEMPLATE_COLUMNS[:2]),
-    prepare=_prepared("updateStrategy"),
+    prepare=_prepare_stateful,
     check=_checked("statefulset", _stateful_changes),
 )
 

@@ -141,7 +141,7 @@ def _messages(table: str) -> Iterable[Message]:
 
 
 _LINE: Final = re.compile(
-    r"\s+(?P<number>\d+) (?P<name>[\w$.-]+?)(?P<mark>[!?]?) (?P<type>\S+?)"
+    r"\s+(?P<number>\d+) (?P<name>[\w$.-]+?)(?P<mark>!?\??) (?P<type>\S+?)"
     r"(?: by (?P<keys>[\w,]+))?(?P<unique> set)?(?: patch (?P<patch>[\w-]+))?"
     r"(?P<retain> retainKeys)?(?: (?P<map>atomic|granular))?(?: = (?P<default>.+?))?(?: # (?P<words>.+))?"
 )
@@ -159,8 +159,8 @@ def _field(package: str, line: str) -> Field:
         number=int(found["number"]),
         name=found["name"],
         type=type_,
-        required=found["mark"] == "!",
-        explicit=found["mark"] == "?",
+        required="!" in found["mark"],
+        explicit="?" in found["mark"],
         keys=keys,
         unique=bool(found["unique"]),
         patch_key=_patch_key(found["patch"], keys, unique=bool(found["unique"])),

@@ -44,7 +44,9 @@ def _message(value: Document, message: Message, path: str) -> None:
             value[name] = taken
     for name, field in fields.items():
         # A part that must be there is there, empty: what it lacks is then named more exactly.
-        if field.required and isinstance(field.type, Message) and name not in value and name != "metadata":
+        if not (field.required and isinstance(field.type, Message)) or field.explicit or name == "metadata":
+            continue
+        if name not in value:
             value[name] = {}
             _message(value[name], field.type, f"{path}.{name}" if path else name)
 
@@ -150,20 +152,20 @@ def _bytes(value: Any, path: str) -> str:
     return text
 
 
-_SECONDS: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
-_MICROSECONDS: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
+_SECONDS: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
+_MICROSECONDS: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
-def _time(canonical_form: re.Pattern[str], form: str) -> Callable[[Any, str], str]:
+def _time(shape: re.Pattern[str], form: str, example: str) -> Callable[[Any, str], str]:
     def read(value: Any, path: str) -> str:
         text = _text(value, path)
         try:
-            when = datetime.fromisoformat(text)
+            when = datetime.fromisoformat(text) if shape.fullmatch(text) else None
         except ValueError:
             when = None
-        if when is None or when.tzinfo is None or "T" not in text:
-            raise Undecodable(f"{path} is no time such as 2006-01-02T15:04:05Z")
-        return text if canonical_form.fullmatch(text) else when.astimezone(UTC).strftime(form)
+        if when is None:
+            raise Undecodable(f"{path} is no time such as {example}")
+        return when.astimezone(UTC).strftime(form)
 
     return read
 
@@ -189,8 +191,8 @@ _SCALARS: Final[dict[str, Callable[[Any, str], Any]]] = {
     "int32": _integer(32),
     "int64": _integer(64),
     "bytes": _bytes,
-    "time": _time(_SECONDS, "%Y-%m-%dT%H:%M:%SZ"),
-    "microtime": _time(_MICROSECONDS, "%Y-%m-%dT%H:%M:%S.%fZ"),
+    "time": _time(_SECONDS, "%Y-%m-%dT%H:%M:%SZ", "2006-01-02T15:04:05Z"),
+    "microtime": _time(_MICROSECONDS, "%Y-%m-%dT%H:%M:%S.%fZ", "2006-01-02T15:04:05.000000Z"),
     "quantity": _quantity,
     "number-or-text": _number_or_text,
     "any": lambda value, path: value,

@@ -108,7 +108,9 @@ def kubectl(
 ) -> Kubectl:
     if kubectl_program is None:
         pytest.skip("kubectl is not installed")
-    return Kubectl(str(kubectl_program), kubeconfig, tmp_path_factory.getbasetemp(), api.namespace)
+    # What kubectl remembers of an API lives in its home; kinds that another test defined and deleted must not be in it.
+    home = tmp_path_factory.mktemp("kubectl-home")
+    return Kubectl(str(kubectl_program), kubeconfig, home, api.namespace)
 
 
 @pytest.fixture

@@ -14,8 +14,11 @@ from aiohttp import web
 
 from ingot.embedded.server.documents import Document, encode
 from ingot.embedded.server.errors import Refused
+from ingot.embedded.server.face import yamls
+from ingot.embedded.server.face.rendering import READABLE, media_types
 
 JSON: Final = "application/json"
+YAML: Final = "application/yaml"
 _NOT_CACHED: Final = "no-cache, private"
 # Enough for a system call to be worth it, little enough for others to have their turn.
 _PIECE: Final = 128 * 1024
@@ -40,6 +43,23 @@ def refusing(refusal: Refused) -> web.Response:
     return warn(response, refusal.warnings)
 
 
+async def in_wanted_form(request: web.BaseRequest, response: web.StreamResponse) -> web.StreamResponse:
+    """The answer as YAML for those who asked for that, objects and refusals alike."""
+    if not isinstance(response, web.Response) or response.content_type != JSON or not _prefers_yaml(request):
+        return response
+    if isinstance(body := response.body, bytes):
+        response.body = await asyncio.to_thread(yamls.written, body)
+        response.headers["Content-Type"] = YAML
+    return response
+
+
+def _prefers_yaml(request: web.BaseRequest) -> bool:
+    if "yaml" not in (accept := request.headers.get("Accept", "")):
+        return False
+    first = next((wanted.name for wanted in media_types(accept) if wanted.name in READABLE), JSON)
+    return first == YAML
+
+
 def warn(response: R, sentences: Iterable[str]) -> R:
     for sentence in sentences:
         response.headers.add("Warning", f'299 - "{_header_text(sentence)}"')
@@ -60,6 +80,8 @@ async def of_parts(
     second = next(pieces, None)
     if second is None:
         return warn(of_bytes(first), warnings)
+    if _prefers_yaml(request):
+        return warn(of_bytes(b"".join((first, second, *pieces))), warnings)
     response = warn(endless(), warnings)
     await response.prepare(request)
     await response.write(first)

@@ -32,9 +32,9 @@ from ingot.embedded.server.errors import (
 from ingot.embedded.server.face import answers, bodies, discovery, health, logs, requests, reviews, scaling
 from ingot.embedded.server.face.auth import OPEN_PATHS, Gate, Identity, require
 from ingot.embedded.server.face.bodies import BODY_LIMIT
+from ingot.embedded.server.face.describing import Describing
 from ingot.embedded.server.face.logs import Logs
 from ingot.embedded.server.face.metrics import CONTENT_TYPE, Metrics
-from ingot.embedded.server.face.openapi import OpenApi
 from ingot.embedded.server.face.rendering import View, view_for
 from ingot.embedded.server.face.requests import Target
 from ingot.embedded.server.kinds.kind import Kind
@@ -74,14 +74,13 @@ class Api:
         self._writing = writing
         self._metrics = metrics
         self._logs = pod_logs
-        self._groups = discovery.groups(registry)
-        self._openapi = OpenApi(registry)
+        self._describing = Describing(registry)
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         """The answer to a request, whatever happens. What is worth counting about it is counted."""
         begun = time.perf_counter()
         asked = _Asked(verb=request.method.lower())
-        response = await self._answer_or_status(request, asked)
+        response = await answers.in_wanted_form(request, await self._answer_or_status(request, asked))
         self._metrics.answered(
             asked.verb, asked.kind, asked.subresource, response.status, time.perf_counter() - begun
         )
@@ -119,6 +118,8 @@ class Api:
 
     def _open(self, request: web.BaseRequest, path: str) -> web.Response:
         if path == "/version":
+            if request.method != "GET":
+                raise method_not_allowed("the server does not allow this method on the requested resource")
             return answers.of_json(discovery.VERSION)
         return self._health(request, path) or web.Response(text="ok")
 
@@ -129,46 +130,12 @@ class Api:
 
     def _described(self, request: web.BaseRequest, parts: list[str]) -> web.Response | None:
         match parts:
-            case [""]:
-                return answers.of_json({"paths": self._paths()})
-            case ["api" | "apis" as root]:
-                return self._discovery(request, core=root == "api")
-            case ["api", "v1"]:
-                return answers.of_json(discovery.resource_list("v1", self._groups[""]["v1"]))
-            case ["apis", group] if group in self._groups:
-                return answers.of_json(discovery.group(group, self._groups[group]))
-            case ["apis", group, version] if version in self._groups.get(group, {}):
-                return answers.of_json(
-                    discovery.resource_list(f"{group}/{version}", self._groups[group][version])
-                )
-            case ["openapi", "v3"]:
-                return answers.of_json(self._openapi.index())
-            case ["openapi", "v3", *place]:
-                body = self._openapi.document("/".join(place))
-                return answers.of_bytes(body) if body is not None else None
             case ["metrics"]:
                 return web.Response(body=self._metrics.text(), headers={"Content-Type": CONTENT_TYPE})
             case ["healthz" | "livez" | "readyz", *_]:
                 return self._health(request, "/".join(parts))
             case _:
-                return None
-
-    def _discovery(self, request: web.BaseRequest, *, core: bool) -> web.Response:
-        found = {group: versions for group, versions in self._groups.items() if (group == "") is core}
-        if content_type := discovery.wants_aggregated(request.headers.get("Accept", "")):
-            body = encode(discovery.aggregated(found, content_type))
-            return web.Response(body=body, headers={"Content-Type": content_type, "Vary": "Accept"})
-        if core:
-            return answers.of_json(discovery.core_versions(request.host.encode("ascii", "replace").decode()))
-        return answers.of_json(discovery.group_list(found))
-
-    def _paths(self) -> list[str]:
-        places = [
-            f"/apis/{group}/{version}" if group else f"/api/{version}"
-            for group, versions in self._groups.items()
-            for version in versions
-        ]
-        return ["/api", "/apis", *places, *sorted(OPEN_PATHS), "/openapi/v3"]
+                return self._describing.answer(request, parts)
 
     # Who am I, what may I
 
@@ -197,7 +164,7 @@ class Api:
         require(who, word, where.kind.resource, namespace=where.namespace, name=where.name)
         requests.check_served(where, word)
         if word == "watch":
-            return await self._watch(request, where, _view(request, where))
+            return await self._watch(request, where, _view(request, where, of_list=False))
         response = await self._done(request, who, where, word)
         if word not in ("list", "deletecollection"):
             answers.warn(response, _deprecation(where.kind))
@@ -206,7 +173,7 @@ class Api:
     async def _done(
         self, request: web.BaseRequest, who: Identity, where: Target, word: str
     ) -> web.StreamResponse:
-        view = _view(request, where)
+        view = _view(request, where, of_list=word in ("list", "deletecollection"))
         match word:
             case "get":
                 found = reading.get(self._store, where.kind, Key(where.namespace, where.name))
@@ -331,12 +298,11 @@ class Api:
                 yield last
 
 
-def _view(request: web.BaseRequest, where: Target) -> View:
+def _view(request: web.BaseRequest, where: Target, *, of_list: bool) -> View:
     if where.subresource == "scale":
         return scaling.ScaleView(where.kind)
-    return view_for(
-        where.kind, request.headers.get("Accept", ""), request.query.get("includeObject", "Metadata")
-    )
+    include = request.query.get("includeObject", "")
+    return view_for(where.kind, request.headers.get("Accept", ""), include, of_list=of_list)
 
 
 def _deprecation(kind: Kind) -> list[str]:

@@ -144,9 +144,9 @@ class OpenApi:
         }
         return {"paths": paths}
 
-    def document(self, place: str) -> bytes | None:
-        """The document of `api/v1` or `apis/GROUP/VERSION`."""
-        return self._document(place)[0] if place in self._places() else None
+    def document(self, place: str) -> tuple[bytes, str] | None:
+        """The document of `api/v1` or `apis/GROUP/VERSION`, and its digest."""
+        return self._document(place) if place in self._places() else None
 
     def _places(self) -> Mapping[str, list[Kind]]:
         if self._revision != self._registry.revision:

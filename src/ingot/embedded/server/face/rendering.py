@@ -13,11 +13,13 @@ from typing import Final
 import msgspec
 
 from ingot.embedded.server.documents import Document, encode
-from ingot.embedded.server.errors import not_acceptable
+from ingot.embedded.server.errors import bad_request, not_acceptable
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.storage.store import Stored
 
 _META_VERSION: Final = "meta.k8s.io/v1"
+# What this server can write; YAML is made of the JSON at the very end.
+READABLE: Final = frozenset({"application/json", "application/yaml", "application/*", "*/*"})
 
 
 class _WithMetadata(msgspec.Struct):
@@ -125,32 +127,45 @@ class MediaType:
 
 
 def media_types(header: str) -> list[MediaType]:
+    """What an `Accept` asks for, in its order. No header is the wish for anything."""
     found = []
-    for part in header.split(","):
+    for part in (header or "*/*").split(","):
         name, *parameters = (piece.strip() for piece in part.split(";"))
         pairs = (parameter.partition("=") for parameter in parameters)
         found.append(MediaType(name.lower(), {key.strip(): value.strip() for key, _, value in pairs}))
     return found
 
 
-def view_for(kind: Kind, accept: str, include_object: str) -> View:
+def view_for(kind: Kind, accept: str, include_object: str, *, of_list: bool) -> View:
     """The first of the wanted representations that this server has."""
-    for wanted in media_types(accept or "*/*"):
-        if wanted.name not in ("application/json", "application/*", "*/*"):
+    for wanted in media_types(accept):
+        if wanted.name not in READABLE:
             continue
         match wanted.parameters.get("as"), wanted.parameters.get("v", "v1"):
             case None, _:
                 return View(kind)
             case ("Table", "v1"):
-                return TableView(kind, include_object)
-            case (("PartialObjectMetadata" | "PartialObjectMetadataList"), "v1"):
+                return TableView(kind, _included(include_object))
+            case (("PartialObjectMetadata" | "PartialObjectMetadataList") as form, "v1"):
+                if of_list != form.endswith("List"):
+                    what = "a list" if of_list else "not a list"
+                    raise not_acceptable(f"you requested {form}, but the requested object is {what}")
                 return MetadataView(kind)
             case _:
                 continue
     raise not_acceptable(
-        "only the following media types are accepted: application/json, application/json;as=Table;v=v1;g=meta.k8s.io, "
-        "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+        "only the following media types are accepted: application/json, application/yaml, "
+        "application/json;as=Table;v=v1;g=meta.k8s.io, application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
     )
+
+
+def _included(include: str) -> str:
+    if include not in ("", "Metadata", "Object", "None"):
+        raise bad_request(
+            f'Unable to convert to Table as requested: includeObject: Invalid value: "{include[:40]}": '
+            "must be 'Metadata', 'Object', 'None', or empty"
+        )
+    return include
 
 
 def _enclosed(head: Document, name: str, members: Iterable[bytes]) -> Iterator[bytes]:

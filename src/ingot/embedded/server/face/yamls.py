@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import msgspec
 import yaml
 
 _DEPTH_LIMIT: Final = 100
@@ -46,6 +47,14 @@ def read(body: bytes) -> Read:
         raise NotYaml(f"yaml: line {line}: {error.problem or 'cannot be read'}") from None
     except (yaml.YAMLError, UnicodeDecodeError):
         raise NotYaml("yaml: the bytes are no text") from None
+
+
+def written(body: bytes) -> bytes:
+    """A JSON document as YAML."""
+    text: bytes = yaml.dump(
+        msgspec.json.decode(body), Dumper=yaml.CSafeDumper, encoding="utf-8", allow_unicode=True
+    )
+    return text
 
 
 @dataclass(slots=True)

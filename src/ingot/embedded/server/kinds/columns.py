@@ -96,10 +96,12 @@ def _printer_column(column: Mapping[str, Any]) -> Column:
     return Column(
         name=str(column["name"]),
         read=lambda document: _cell(find(document), kind),
-        # Kubernetes shows dates as ages, and says so by announcing a string.
-        type="string" if kind == "date" else kind,
+        type=kind,
         format=str(column.get("format", "")),
-        description=str(column.get("description", "")),
+        description=str(
+            column.get("description")
+            or f"Custom resource definition column (in JSONPath format): {column['jsonPath']}"
+        ),
         priority=int(column.get("priority", 0)),
     )
 

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import statistics
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from api import hosts, load
 from api.load import Outcome
 from api.procfs import memory, processor_time
 from api.servers import Server
+
+_SETTLE_WITHIN: Final = 120.0
+_LOOK_FOR: Final = 3.0
+_QUIET: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,7 @@ def figures(server: Server, size: Size, say: Callable[[str], None]) -> list[Figu
         found.append(figure)
 
     add(Figure("start to ready", server.started_in, "s", True))
+    _settle(server)
     add(Figure("memory at start", memory(server.pids.values()), "MB", True))
     for figure in _rates(server, size):
         add(figure)
@@ -53,6 +60,17 @@ def figures(server: Server, size: Size, say: Callable[[str], None]) -> list[Figu
     add(_watches(server, size))
     add(Figure("memory after all of this", memory(server.pids.values()), "MB", True))
     return found
+
+
+def _settle(server: Server) -> None:
+    """Wait until the server has nothing more to do of its own: after a start, kube-apiserver is busy with the definitions for
+    a good while, and what it is then asked would be charged with that."""
+    give_up = time.monotonic() + _SETTLE_WITHIN
+    while time.monotonic() < give_up:
+        before = processor_time(server.pids.values())
+        time.sleep(_LOOK_FOR)
+        if processor_time(server.pids.values()) - before < _LOOK_FOR * _QUIET:
+            return
 
 
 def _rates(server: Server, size: Size) -> list[Figure]:

@@ -18,10 +18,9 @@ from typing import Any, Final
 from ingot.api.meta import Key
 from ingot.embedded.server.documents import Document, dig
 from ingot.embedded.server.errors import Refused
-from ingot.embedded.server.kinds import naming
 from ingot.embedded.server.kinds.builtins import DEFINITIONS
 from ingot.embedded.server.kinds.builtins.definitions import RELEASED
-from ingot.embedded.server.kinds.definitions import family_of
+from ingot.embedded.server.kinds.definitions import family_of, naming
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.registry import Registry
 from ingot.embedded.server.storage.store import Change, Store, Stored, is_terminating

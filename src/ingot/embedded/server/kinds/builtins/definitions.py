@@ -13,9 +13,9 @@ from typing import Final
 
 from ingot.embedded.server.documents import Document, dig
 from ingot.embedded.server.errors import bad_request, forbidden
-from ingot.embedded.server.kinds import definition_rules, naming, structural
 from ingot.embedded.server.kinds.columns import NAME, Column
-from ingot.embedded.server.kinds.definition_schema import SCHEMA
+from ingot.embedded.server.kinds.definitions import naming, rules, words
+from ingot.embedded.server.kinds.definitions.schema import SCHEMA
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.schema import Shape
 
@@ -52,7 +52,7 @@ def _check_types(new: Document) -> None:
     found = [f"{problem.field}: {problem.message}" for problem in _SHAPE.problems(new)]
     for index, version in enumerate(() if found else dig(new, "spec", "versions") or ()):
         schema = dig(version, "schema", "openAPIV3Schema")
-        if schema is not None and (problem := structural.misshapen(schema)):
+        if schema is not None and (problem := words.misshapen(schema)):
             found.append(f"spec.versions[{index}].schema.openAPIV3Schema: {problem}")
     if found:
         raise bad_request(
@@ -87,7 +87,7 @@ def _warn(new: Document, old: Document | None) -> list[str]:
         return [
             f"{old['metadata']['name']} is part of this Ingot release: its own definition is served, yours was not taken"
         ]
-    return definition_rules.warnings(new, old)
+    return rules.warnings(new, old)
 
 
 def _leave(definition: Document) -> None:
@@ -122,7 +122,7 @@ class _DefinitionShape(Shape):
         for index, version in enumerate(versions if isinstance(versions, list) else ()):
             if isinstance(schema := dig(version, "schema", "openAPIV3Schema"), dict):
                 where = f"spec.versions[{index}].schema.openAPIV3Schema"
-                cut += [f"{where}.{path}" for path in structural.cut_unknown(schema)]
+                cut += [f"{where}.{path}" for path in words.cut_unknown(schema)]
         return cut
 
 
@@ -155,7 +155,7 @@ DEFINITIONS: Final = _DefinitionKind(
         ),
     ),
     prepare=_prepare,
-    check=definition_rules.problems,
+    check=rules.problems,
     warn=_warn,
     leave=_leave,
 )

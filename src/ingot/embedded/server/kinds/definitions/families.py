@@ -1,7 +1,7 @@
 """Kinds made from CustomResourceDefinitions: one for each version, all with one home, the storage version.
 
 A definition is served under the names that were accepted for it (`naming`), which are those it asks for unless another
-definition has them. What a definition must be like to be taken at all is said by `definition_rules`.
+definition has them. What a definition must be like to be taken at all is said by `rules`.
 """
 
 from __future__ import annotations

@@ -186,6 +186,12 @@ class ScriptedApi:
             stream.wake.set()
         self.streams = []
 
+    def bookmark(self) -> None:
+        """Tell every watch, now and from now on, how far it has come."""
+        self.bookmark_now = True
+        for stream in self.streams:
+            stream.wake.set()
+
     def forget(self) -> None:
         """Compact: versions before now are gone, and so are the pages under way."""
         self.forgotten = self.version
@@ -196,6 +202,7 @@ class ScriptedApi:
         self.version, self.forgotten = 1, 0
         self.objects.clear()
         self.log.clear()
+        self.page_tokens.clear()
         self.cut("abort")
 
     def backup(self) -> Callable[[], None]:
@@ -204,6 +211,7 @@ class ScriptedApi:
 
         def restore() -> None:
             self.version, self.objects, self.log = version, dict(objects), list(log)
+            self.page_tokens.clear()
             self.cut("abort")
 
         return restore
@@ -339,6 +347,7 @@ class ScriptedApi:
         response = web.StreamResponse()
         await response.prepare(request)
         if everything:
+            self.streams.append(stream)
             await self._stream_list(request, response, plural, stream)
         if start < self.forgotten:
             error = {
@@ -349,16 +358,18 @@ class ScriptedApi:
             }
             await response.write(_line("ERROR", error))
             return response
-        self.streams.append(stream)
+        if not everything:
+            self.streams.append(stream)
         deadline = asyncio.get_running_loop().time() + float(request.query["timeoutSeconds"])
         while asyncio.get_running_loop().time() < deadline:
             stream.wake.clear()
+            reached = self.version
             for version, kind, event, body in list(self.log):
                 if version > stream.version and kind == plural:
                     await response.write(_line(event, _shown(request, body)))
                     stream.version = version
-            if self.bookmark_now:
-                await response.write(_line("BOOKMARK", {"metadata": {"resourceVersion": str(self.version)}}))
+            if self.bookmark_now and reached >= stream.version:
+                await response.write(_line("BOOKMARK", {"metadata": {"resourceVersion": str(reached)}}))
             if stream.end:
                 if stream.end == "midline":
                     await response.write(b'{"type":"MODIFIED","object":{"metadata":{"name":"ha')

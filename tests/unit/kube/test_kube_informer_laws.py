@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
@@ -12,6 +13,7 @@ from kube_scripted_api import WIDGET, ScriptedApi, Widget, hang_up, status
 
 from ingot.api.meta import Key
 from ingot.kube import Backoff, Change, Client, Informer
+from ingot.kube.versions import is_older
 from ingot.trust import Certificate
 
 NAME = st.sampled_from(["a", "b", "c"])
@@ -24,6 +26,11 @@ STEP = st.one_of(
     st.tuples(st.just("fail"), st.sampled_from([429, 500, 503, 504, 0])),
     st.tuples(st.just("restart"), st.just("")),
     st.tuples(st.just("begin anew"), st.just("")),
+    st.tuples(st.just("back up"), st.just("")),
+    st.tuples(st.just("restore"), st.just("")),
+    st.tuples(st.just("bookmark"), st.just("")),
+    st.tuples(st.just("stream lists"), st.sampled_from(["yes", "refused", "ignored"])),
+    st.tuples(st.just("refuse the future"), st.booleans()),
     st.tuples(st.just("breathe"), st.sampled_from([0.0, 0.005, 0.02])),
 )
 
@@ -33,9 +40,12 @@ class Day:
 
     def __init__(self, api: ScriptedApi, client: Client) -> None:
         self.api, self.client = api, client
-        self.informer: Informer[Widget] = Informer(client, WIDGET, backoff=Backoff(first=0.002, limit=0.01))
+        self.informer: Informer[Widget] = Informer(
+            client, WIDGET, backoff=Backoff(first=0.002, limit=0.01), streamed_list=0.1
+        )
         self.told: dict[Key, Widget] = {}
         self.size = 0
+        self.restore: Callable[[], None] | None = None
 
     def note(self, change: Change[Widget]) -> None:
         assert self.told.get(change.key) == change.old
@@ -68,8 +78,27 @@ class Day:
                 await self.api.start()
             case "begin anew", _:
                 self.api.begin_anew()
+                self.restore = None
+                await self.noticed()
+            case "back up", _:
+                self.restore = self.api.backup()
+            case "restore", _ if self.restore is not None:
+                self.restore()
+                await self.noticed()
+            case "bookmark", _:
+                self.api.bookmark()
+            case "stream lists", str(how):
+                self.api.streams_lists = how
+            case "refuse the future", bool(how):
+                self.api.too_new_is_told = how
             case "breathe", float(seconds):
                 await asyncio.sleep(seconds)
+
+    async def noticed(self) -> None:
+        """A history that has come to our version again before anybody looks cannot be told from the one we know."""
+        async with asyncio.timeout(20):
+            while is_older(str(self.api.version), self.informer.version):  # noqa: ASYNC110 - noticing has no event
+                await asyncio.sleep(0.005)
 
     def agrees(self) -> bool:
         cached = {item.metadata.name: item.spec.size for item in self.informer.items()}

@@ -198,6 +198,15 @@ def test_a_lease_says_itself_how_long_it_is_good(api: Api, clock: Clock):
     assert a.held
 
 
+def test_a_version_that_a_restored_api_gives_out_again_is_a_new_one(api: Api, clock: Clock):
+    api.record, api.version = Record(holder="x", duration=15, acquired="", renewed="a"), 7
+    [a] = contenders(api, clock, "a")
+    a.attempt()
+    clock.now += 15
+    api.record = Record(holder="y", duration=15, acquired="", renewed="b")
+    assert a.attempt() == Wait("y")
+
+
 def test_of_two_who_reach_for_it_together_one_is_refused(api: Api, clock: Clock):
     a, b = contenders(api, clock, "a", "b")
     first, second = a.contest.saw(*api.read()), b.contest.saw(*api.read())

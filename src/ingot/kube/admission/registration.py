@@ -162,13 +162,12 @@ class Registration:
             try:
                 bundle = await asyncio.to_thread(self._ca_bundle)
                 await self.ensure(bundle)
+                failures, self.trouble = 0, ""
+                await self._until_due(bundle)
             except (KubeError, OSError) as error:
                 failures += 1
                 self._troubled(f"webhook configuration {self._key}: {error}")
                 await asyncio.sleep(BACKOFF.delay(failures))
-            else:
-                failures, self.trouble = 0, ""
-                await self._until_due(bundle)
 
     async def ensure(self, bundle: bytes) -> bool:
         """Make the configuration what it should be. True if it was not."""

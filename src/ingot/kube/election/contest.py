@@ -109,7 +109,8 @@ class Contest:
                 return Wait(before.record.holder)
             self._seen = None
             return self._write(None)
-        if before is None or before.version != version:
+        # The record too: an API that was restored from a backup gives the same version to something else.
+        if before is None or (before.version, before.record) != (version, record):
             self._seen = _Seen(record, version, self._clock())
         assert self._seen is not None
         if record.holder not in (self._identity, NOBODY) and self._leadership.held:

@@ -14,6 +14,7 @@ import msgspec
 
 from ingot.embedded.server.documents import Document, encode
 from ingot.embedded.server.errors import bad_request, not_acceptable
+from ingot.embedded.server.kinds.glance import glance
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.storage.store import Stored
 
@@ -73,6 +74,7 @@ class TableView(View):
         self._include = include
         self._metadata = MetadataView(kind)
         self._whole = View(kind)
+        self._glance = glance(kind.columns)
         self._announced = False
 
     def one(self, item: Stored) -> bytes:
@@ -111,7 +113,7 @@ class TableView(View):
         }
 
     def _row(self, item: Stored) -> Document:
-        document = item.document(self.kind)
+        document = self._glance(item.body) if item.kind is self.kind else item.document(self.kind)
         row: Document = {"cells": [column.read(document) for column in self.kind.columns]}
         if self._include == "Object":
             row["object"] = msgspec.Raw(self._whole.one(item))

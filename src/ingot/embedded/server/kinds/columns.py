@@ -8,12 +8,15 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from ingot.embedded.server.documents import Document, dig, encode
-from ingot.embedded.server.kinds.jsonpath import as_text, compiled
+from ingot.embedded.server.kinds.jsonpath import as_text, compiled, plain
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: how it is announced, and how its cell is read from an object."""
+    """One column: how it is announced, and how its cell is read from an object.
+
+    `path` says that reading needs nothing but the field there; None, that it may need anything.
+    """
 
     name: str
     read: Callable[[Document], object]
@@ -21,6 +24,7 @@ class Column:
     format: str = ""
     description: str = ""
     priority: int = 0
+    path: tuple[str, ...] | None = None
 
     def definition(self) -> Document:
         return {
@@ -73,12 +77,14 @@ NAME: Final = Column(
     "Name",
     lambda document: dig(document, "metadata", "name"),
     format="name",
+    path=("metadata", "name"),
     description="Name of the object, unique in its namespace.",
 )
 AGE: Final = Column(
     "Age",
     lambda document: age(dig(document, "metadata", "creationTimestamp")),
     type="string",
+    path=("metadata", "creationTimestamp"),
     description="Time since the object was created.",
 )
 
@@ -103,6 +109,7 @@ def _printer_column(column: Mapping[str, Any]) -> Column:
             or f"Custom resource definition column (in JSONPath format): {column['jsonPath']}"
         ),
         priority=int(column.get("priority", 0)),
+        path=plain(str(column["jsonPath"])),
     )
 
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable
 from typing import Any, Final
@@ -25,13 +26,24 @@ _TOKEN: Final = re.compile(
 )
 
 
+_PLAIN: Final = re.compile(r"(\.[A-Za-z_][A-Za-z0-9_]*)+")
+
+
 class PathError(ValueError):
     """A path that is not in the supported part of JSONPath."""
 
 
+def plain(path: str) -> tuple[str, ...] | None:
+    """The fields on the way, where a path is nothing but fields; None for any other path."""
+    text = _bare(path)
+    return tuple(text[1:].split(".")) if _PLAIN.fullmatch(text) else None
+
+
 def compiled(path: str) -> Callable[[Any], list[Any]]:
     """A function from a document to the values at this path."""
-    text = path.strip().removeprefix("{").removesuffix("}").removeprefix("$")
+    if (names := plain(path)) is not None:
+        return functools.partial(_at_the_end_of, names)
+    text = _bare(path)
     steps: list[Step] = []
     position = 0
     while position < len(text):
@@ -48,6 +60,18 @@ def compiled(path: str) -> Callable[[Any], list[Any]]:
         return values
 
     return read
+
+
+def _at_the_end_of(names: tuple[str, ...], document: Any) -> list[Any]:
+    for name in names:
+        if not isinstance(document, dict) or name not in document:
+            return []
+        document = document[name]
+    return [document]
+
+
+def _bare(path: str) -> str:
+    return path.strip().removeprefix("{").removesuffix("}").removeprefix("$")
 
 
 def _step(found: re.Match[str]) -> Step:

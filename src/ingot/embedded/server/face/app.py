@@ -181,6 +181,8 @@ class Api:
             case "list":
                 page = reading.page(self._store, where.kind, requests.list_query(where, request.query))
                 return await self._listed(request, view, page.items, page.metadata)
+            case "create" if where.subresource:
+                return await self._act(request, who, where)
             case "create":
                 return await self._create(request, who, where, view)
             case "update" | "patch":
@@ -230,6 +232,27 @@ class Api:
         item = await self._writing.create(where.kind, where.namespace, document, manner)
         return answers.warn(answers.of_bytes(view.one(item), status=201), manner.warnings)
 
+    async def _act(self, request: web.BaseRequest, who: Identity, where: Target) -> web.Response:
+        """What is posted to a part of an object is done to the object, and not kept itself."""
+        action = where.kind.actions[where.subresource]
+        manner = requests.manner(request.query, request.headers, who, word="create")
+        posted = await bodies.document(request, action.takes[2], manner)
+        await self._writing.change(
+            where.kind,
+            Key(where.namespace, where.name),
+            lambda current: action.perform(current, posted),
+            manner,
+            subresource=where.subresource,
+        )
+        done: Document = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "code": 201,
+        }
+        return answers.warn(answers.of_json(done, status=201), manner.warnings)
+
     async def _change(
         self, request: web.BaseRequest, who: Identity, where: Target, view: View, *, whole: bool
     ) -> web.Response:
@@ -268,7 +291,7 @@ class Api:
     ) -> web.Response:
         wish = await requests.deletion(request, request.query, who)
         item, gone = await self._writing.delete(where.kind, Key(where.namespace, where.name), wish)
-        if not gone:
+        if not gone or where.kind.shows_removed:
             return answers.of_bytes(view.one(item))
         details: Document = {"name": where.name, "kind": where.kind.plural, "uid": item.uid}
         if where.kind.group:

@@ -158,8 +158,8 @@ def _aggregated_resource(resource: Kind | Review) -> Document:
     subresources = [
         {
             "subresource": name,
-            "responseKind": _SCALE_KIND if name == "scale" else gvk,
-            "verbs": _SUBRESOURCE_VERBS,
+            "responseKind": {**gvk, **_kind_of(resource, name)},
+            "verbs": _verbs_of(resource, name),
         }
         for name in resource.subresources
     ]
@@ -217,9 +217,25 @@ def _plain_subresource(kind: Kind, name: str) -> Document:
         "name": f"{kind.plural}/{name}",
         "singularName": "",
         "namespaced": kind.namespaced,
-        **(_SCALE_KIND if name == "scale" else {"kind": kind.kind}),
-        "verbs": _SUBRESOURCE_VERBS,
+        "kind": kind.kind,
+        **_kind_of(kind, name),
+        "verbs": _verbs_of(kind, name),
     }
+
+
+def _kind_of(kind: Kind, subresource: str) -> Document:
+    """What is read or posted at a part of an object, where that is of another kind than the object."""
+    if subresource == "scale":
+        return _SCALE_KIND
+    if (action := kind.actions.get(subresource)) is None:
+        return {}
+    group, version, name = action.takes
+    same = (group, version) == (kind.group, kind.version)
+    return {"kind": name} if same else {"group": group, "version": version, "kind": name}
+
+
+def _verbs_of(kind: Kind, subresource: str) -> list[str]:
+    return ["create"] if subresource in kind.actions else _SUBRESOURCE_VERBS
 
 
 def _plain_resource(kind: Kind) -> Document:

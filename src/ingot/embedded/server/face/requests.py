@@ -85,7 +85,7 @@ def verb(method: str, where: Target, parameters: Mapping[str, str]) -> str:
             if flag(parameters, "watch"):
                 return "watch"
             return "get" if named else "list"
-        case "POST", False:
+        case "POST", named if not named or where.subresource in where.kind.actions:
             return "create"
         case "PUT", True:
             return "update"
@@ -99,7 +99,11 @@ def verb(method: str, where: Target, parameters: Mapping[str, str]) -> str:
 
 def check_served(where: Target, word: str) -> None:
     kind = where.kind
-    if word in kind.verbs and (not where.subresource or word in _STATUS_METHODS):
+    if where.subresource in kind.actions:
+        served = word == "create"
+    else:
+        served = word in kind.verbs and (not where.subresource or word in _STATUS_METHODS)
+    if served:
         return
     raise method_not_allowed(f"the server does not allow {word} on {kind.resource}")
 

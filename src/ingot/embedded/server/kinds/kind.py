@@ -51,6 +51,16 @@ def _as_it_is(document: Document) -> Document:
     return document
 
 
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something that is done to an object by posting a document to a part of it: a Pod is bound by a Binding."""
+
+    # Group, version and kind of what is posted.
+    takes: tuple[str, str, str]
+    # The object after it, from the object and what was posted; raises Refused where it cannot be done.
+    perform: Callable[[Document, Document], Document]
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Kind:
     group: str
@@ -68,6 +78,10 @@ class Kind:
     # Built-in kinds take strategic patches and unconditional updates, and only some of them count generations.
     built_in: bool = False
     counts_generations: bool = False
+    # What can be done to an object by posting to a part of it, by the name of that part.
+    actions: Mapping[str, Action] = field(default_factory=dict)
+    # Whether a delete that removes the object answers with it, as Kubernetes does for some kinds, or with a Status.
+    shows_removed: bool = False
     # What is wrong with a name; empty where nothing is.
     name_problem: Callable[[str], str] = subdomain_problem
     # Whether whoever creates an object also says how it is doing: a node registers with its status.
@@ -112,7 +126,8 @@ class Kind:
 
     @cached_property
     def subresources(self) -> tuple[str, ...]:
-        return tuple(name for name, there in (("scale", self.scale), ("status", self.has_status)) if there)
+        parts = (("scale", self.scale), ("status", self.has_status))
+        return (*self.actions, *(name for name, there in parts if there))
 
     @cached_property
     def resource(self) -> str:

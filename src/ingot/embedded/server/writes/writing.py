@@ -223,7 +223,7 @@ class Writing:
             managing.put(new, managed)
         attempt = _attempt(UPDATE, kind, key, manner, subresource)
         if not self._webhooks.concern(attempt):
-            self._check(kind, new, old)
+            self._check(kind, new, old, subresource)
             return await self._commit(kind, new, old, current, manner)
         new = await self._mutated(attempt, new, old, manner)
         _check_place(kind, new["metadata"], key.namespace, name=key.name)
@@ -231,7 +231,7 @@ class Writing:
         new = _own_part_only(kind, new, old, subresource)
         if managed_fields is not None:
             new["metadata"]["managedFields"] = managed_fields
-        self._check(kind, new, old)
+        self._check(kind, new, old, subresource)
         await self._webhooks.validated(attempt, new, old, manner.warnings)
         if self._is_newest(kind, current):
             return await self._commit(kind, new, old, current, manner)
@@ -334,12 +334,14 @@ class Writing:
         unknown += kind.shape.conform(new)
         _report_doubts(kind, [*manner.doubts, *(f'unknown field "{path}"' for path in unknown)], manner)
 
-    def _check(self, kind: Kind, new: Document, old: Document | None) -> None:
+    def _check(self, kind: Kind, new: Document, old: Document | None, subresource: str = "") -> None:
         name = new["metadata"].get("name", "")
         problems = meta.problems(kind, new["metadata"], old["metadata"] if old else None)
         problems += [found for found in kind.shape.problems(new) if not _was_so_before(found, new, old)]
         if not problems:
-            problems = kind.check(new, old) + self._admission.written(kind, new, old)
+            # An action does what no other write may, and has looked at the object itself.
+            own = [] if subresource in kind.actions else kind.check(new, old)
+            problems = own + self._admission.written(kind, new, old)
         if problems:
             raise invalid(kind, name, problems)
 
@@ -461,12 +463,13 @@ def _check_uid(kind: Kind, name: str, uid: str, current: Stored) -> None:
 
 
 def _own_part_only(kind: Kind, new: Document, old: Document, subresource: str) -> Document:
-    """A write to the main resource leaves the status alone, and a write to the status leaves everything else alone."""
+    """A write to the main resource leaves the status alone, and a write to the status leaves everything else alone. An
+    action is the server's own deed and may touch both."""
     if subresource == "status":
         kept = {**old, "metadata": dict(old["metadata"])}
         kept.pop("status", None)
         return {**kept, "status": new["status"]} if new.get("status") is not None else kept
-    if kind.has_status:
+    if kind.has_status and subresource not in kind.actions:
         new.pop("status", None)
         if "status" in old:
             new["status"] = old["status"]

@@ -46,6 +46,7 @@ SERVICE_ACCOUNTS: Final = built_in(
     "",
     "ServiceAccount",
     "serviceaccounts",
+    shows_removed=True,
     short_names=("sa",),
     columns=(
         NAME,

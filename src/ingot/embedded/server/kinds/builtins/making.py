@@ -78,6 +78,7 @@ def built_in(
     check: Check = _nothing_wrong,
     warn: Warn = _nothing_to_say,
     scale: Scale | None = None,
+    shows_removed: bool = False,
     name_problem: Callable[[str], str] = subdomain_problem,
 ) -> Kind:
     made = message(f"{_PACKAGES[group]}.{kind}")
@@ -110,5 +111,6 @@ def built_in(
         check=check,
         warn=warn,
         scale=scale,
+        shows_removed=shows_removed,
         name_problem=name_problem,
     )

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
-from ingot.embedded.server.documents import Document, dig
-from ingot.embedded.server.errors import Cause, cause
-from ingot.embedded.server.kinds.builtins import podspecs
+from ingot.embedded.server.documents import Document, dig, timestamp
+from ingot.embedded.server.errors import Cause, Refused, Unreadable, cause
+from ingot.embedded.server.kinds.builtins import podspecs, rules
 from ingot.embedded.server.kinds.builtins.making import built_in
 from ingot.embedded.server.kinds.builtins.podcells import POD_COLUMNS
+from ingot.embedded.server.kinds.builtins.tables import message, take_in
+from ingot.embedded.server.kinds.builtins.tables.intake import Undecodable
 from ingot.embedded.server.kinds.jsonpath import as_text
-from ingot.embedded.server.kinds.kind import FieldReader, field_at
+from ingot.embedded.server.kinds.kind import Action, FieldReader, field_at
 from ingot.embedded.server.kinds.quantity import value_of
 
+_BINDING: Final = message("io.k8s.api.core.v1.Binding")
 _COUNTED: Final = ("cpu", "memory")
 
 
@@ -96,15 +99,57 @@ def _grace(pod: Document, wished: int | None) -> int:
     return 1 if (seconds or 0) < 0 else int(seconds or 0)
 
 
-def bound(pod: Document, binding: Document) -> Document:
-    """The pod on the node a Binding names, changed in place. Binding it twice is refused by `binding_problem`."""
-    pod["spec"]["nodeName"] = dig(binding, "target", "name")
-    for name in ("labels", "annotations"):
-        pod["metadata"].setdefault(name, {}).update(dig(binding, "metadata", name) or {})
-    conditions: list[Any] = pod.setdefault("status", {}).setdefault("conditions", [])
-    if not any(condition.get("type") == "PodScheduled" for condition in conditions):
-        conditions.append({"type": "PodScheduled", "status": "True"})
+def _bind(pod: Document, binding: Document) -> Document:
+    """Put the pod on the node that a Binding names. That is done once in its life."""
+    metadata, name = pod["metadata"], pod["metadata"]["name"]
+    node = _wanted_node(binding, name)
+    if metadata.get("deletionTimestamp"):
+        raise _not_bound(name, f"pod {name} is being deleted, cannot be assigned to a host")
+    if there := pod["spec"].get("nodeName"):
+        raise _not_bound(name, f'pod {name} is already assigned to node "{there}"')
+    pod["spec"]["nodeName"] = node
+    for part in ("labels", "annotations"):
+        if given := dig(binding, "metadata", part):
+            metadata[part] = {**metadata.get(part, {}), **given}
+    conditions = [
+        condition
+        for condition in dig(pod, "status", "conditions") or ()
+        if condition.get("type") != "PodScheduled"
+    ]
+    scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": timestamp()}
+    pod["status"] = {**pod.get("status", {}), "conditions": [*conditions, scheduled]}
     return pod
+
+
+def _wanted_node(binding: Document, pod: str) -> str:
+    try:
+        take_in(binding, _BINDING)
+    except Undecodable as error:
+        raise Unreadable("Binding", "v1", str(error)) from None
+    target = binding["target"]
+    if target.get("kind") not in (None, "", "Node"):
+        problem = cause(
+            "NotSupported",
+            "target.kind",
+            'supported values: "Node", "<empty>"',
+            shown=rules.shown(target["kind"]),
+        )
+    elif not target.get("name"):
+        problem = cause("Required", "target.name", "")
+    else:
+        return str(target["name"])
+    raise Refused(
+        422,
+        "Invalid",
+        f'Binding "{pod}" is invalid: {problem.field}: {problem.message}',
+        details={"name": pod, "kind": "Binding"},
+        causes=[problem],
+    )
+
+
+def _not_bound(name: str, why: str) -> Refused:
+    message = f'Operation cannot be fulfilled on pods/binding "{name}": {why}'
+    return Refused(409, "Conflict", message, details={"name": name, "kind": "pods/binding"})
 
 
 def _truth(path: str) -> FieldReader:
@@ -121,6 +166,7 @@ PODS: Final = replace(
         "",
         "Pod",
         "pods",
+        shows_removed=True,
         short_names=("po",),
         categories=("all",),
         status=True,
@@ -145,4 +191,5 @@ PODS: Final = replace(
         check=_check,
     ),
     grace=_grace,
+    actions={"binding": Action(takes=("", "v1", "Binding"), perform=_bind)},
 )

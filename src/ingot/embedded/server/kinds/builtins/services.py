@@ -148,6 +148,7 @@ SERVICES: Final = built_in(
     "",
     "Service",
     "services",
+    shows_removed=True,
     short_names=("svc",),
     categories=("all",),
     status=True,

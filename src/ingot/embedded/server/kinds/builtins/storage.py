@@ -152,6 +152,7 @@ CLAIMS: Final = built_in(
     "",
     "PersistentVolumeClaim",
     "persistentvolumeclaims",
+    shows_removed=True,
     short_names=("pvc",),
     status=True,
     columns=(
@@ -173,6 +174,7 @@ VOLUMES: Final = built_in(
     "",
     "PersistentVolume",
     "persistentvolumes",
+    shows_removed=True,
     short_names=("pv",),
     namespaced=False,
     status=True,
@@ -201,6 +203,7 @@ STORAGE_CLASSES: Final = built_in(
     "storage.k8s.io",
     "StorageClass",
     "storageclasses",
+    shows_removed=True,
     short_names=("sc",),
     namespaced=False,
     columns=(

@@ -16,7 +16,8 @@ from ingot.embedded.server.documents import Document
 from ingot.embedded.server.kinds.builtins import BUILT_IN, NAMESPACES
 from ingot.embedded.server.kinds.definitions import family_of
 from ingot.embedded.server.kinds.registry import Registry
-from ingot.embedded.server.storage.store import Store, is_terminating
+from ingot.embedded.server.storage.objects import is_terminating
+from ingot.embedded.server.storage.store import Store
 from ingot.embedded.server.writes.admission import Admission
 from ingot.embedded.server.writes.garbage import Garbage
 from ingot.embedded.server.writes.webhooks import Webhooks

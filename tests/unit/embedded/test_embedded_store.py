@@ -19,8 +19,9 @@ from ingot.embedded.server.errors import Refused
 from ingot.embedded.server.kinds.builtins import BUILT_IN
 from ingot.embedded.server.kinds.definitions import family_of
 from ingot.embedded.server.kinds.registry import Registry
+from ingot.embedded.server.storage.collection import HISTORY_EVENTS
 from ingot.embedded.server.storage.database import LOG_ROWS, Database, Row
-from ingot.embedded.server.storage.store import HISTORY_EVENTS, Store
+from ingot.embedded.server.storage.store import Store
 
 WIDGET = family_of(widget_crd()).home
 REGISTRY = Registry((*BUILT_IN, WIDGET))

@@ -40,7 +40,8 @@ from ingot.embedded.server.face.requests import Target
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.registry import Registry
 from ingot.embedded.server.reads import reading, watching
-from ingot.embedded.server.storage.store import Store, Stored
+from ingot.embedded.server.storage.objects import Stored
+from ingot.embedded.server.storage.store import Store
 from ingot.embedded.server.writes.writing import Deletion, Manner, Writing
 
 log = logging.getLogger(__name__)

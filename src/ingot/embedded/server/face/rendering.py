@@ -16,7 +16,7 @@ from ingot.embedded.server.documents import Document, encode
 from ingot.embedded.server.errors import bad_request, not_acceptable
 from ingot.embedded.server.kinds.glance import glance
 from ingot.embedded.server.kinds.kind import Kind
-from ingot.embedded.server.storage.store import Stored
+from ingot.embedded.server.storage.objects import Stored
 
 _META_VERSION: Final = "meta.k8s.io/v1"
 # What this server can write; YAML is made of the JSON at the very end.

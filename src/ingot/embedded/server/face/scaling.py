@@ -14,7 +14,7 @@ from ingot.embedded.server.face.rendering import View
 from ingot.embedded.server.kinds import scale
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.scale import API_VERSION, KIND, Scale
-from ingot.embedded.server.storage.store import Stored
+from ingot.embedded.server.storage.objects import Stored
 from ingot.embedded.server.writes.writing import Edit
 
 # What a Scale says about its object is compared with it; the object itself checks the first two.

@@ -19,7 +19,9 @@ from ingot.embedded.server.documents import Document, is_count
 from ingot.embedded.server.errors import bad_request, not_found, version_too_new
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.selectors import EVERYTHING, Selector
-from ingot.embedded.server.storage.store import Collection, Store, Stored
+from ingot.embedded.server.storage.collection import Collection
+from ingot.embedded.server.storage.objects import Stored
+from ingot.embedded.server.storage.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,9 @@ from ingot.embedded.server.face.rendering import View
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.selectors import EVERYTHING, Selector
 from ingot.embedded.server.reads.reading import parsed_version
-from ingot.embedded.server.storage.store import Change, Collection, Store, Stored
+from ingot.embedded.server.storage.collection import Change, Collection
+from ingot.embedded.server.storage.objects import Stored
+from ingot.embedded.server.storage.store import Store
 
 BOOKMARK_EVERY: Final = 60.0
 _LONGEST_CHUNK: Final = 256 * 1024

@@ -23,7 +23,9 @@ from ingot.embedded.server.errors import Refused
 from ingot.embedded.server.kinds.builtins import EVENTS, NAMESPACES
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.registry import Registry
-from ingot.embedded.server.storage.store import Change, Store, Stored, is_terminating
+from ingot.embedded.server.storage.collection import Change
+from ingot.embedded.server.storage.objects import Stored, is_terminating
+from ingot.embedded.server.storage.store import Store
 from ingot.embedded.server.writes.writing import FOREGROUND, ORPHAN, Deletion, Manner, Writing
 
 log = logging.getLogger(__name__)

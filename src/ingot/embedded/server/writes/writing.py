@@ -31,7 +31,8 @@ from ingot.embedded.server.errors import (
 from ingot.embedded.server.kinds.builtins import FIRST_NAMESPACES, NAMESPACES
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.names import generated
-from ingot.embedded.server.storage.store import Store, Stored, is_terminating, stored
+from ingot.embedded.server.storage.objects import Stored, is_terminating, stored
+from ingot.embedded.server.storage.store import Store
 from ingot.embedded.server.writes import ending, managing
 from ingot.embedded.server.writes import metadata as meta
 from ingot.embedded.server.writes.admission import Admission

@@ -18,7 +18,8 @@ from ingot.embedded.server.errors import Refused, bad_request, internal
 from ingot.embedded.server.kinds.builtins import NAMESPACES
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.registry import Registry
-from ingot.embedded.server.storage.store import Change, Store
+from ingot.embedded.server.storage.collection import Change
+from ingot.embedded.server.storage.store import Store
 from ingot.embedded.server.writes.patches import json_patched
 from ingot.embedded.server.writes.webhooks import conditions, reviews
 from ingot.embedded.server.writes.webhooks.attempt import DELETE, Attempt

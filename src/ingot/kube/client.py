@@ -8,6 +8,7 @@ then never reaches this process. Names are checked before they become part of a 
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import re
 from collections.abc import AsyncGenerator, Mapping
@@ -108,7 +109,10 @@ class Client:
         fields: str = "",
         page_size: int = PAGE_SIZE,
     ) -> AsyncGenerator[Page[T], None]:
-        """The pages of a list as they come. `Gone` in the middle: start anew, with `page_size=0` to get one page."""
+        """The pages of a list as they come. `Gone` in the middle: start anew, with `page_size=0` to ask for one piece.
+
+        What comes in one piece is handed out in pages all the same: a long list must not hold up the event loop.
+        """
         doing = f"list {kind.kind}s" + (f" in {namespace}" if namespace else "")
         reader = PageReader(kind, doing=doing)
         params = _selection(labels, fields) | ({"limit": str(page_size)} if page_size else {})
@@ -120,6 +124,11 @@ class Client:
             params=params,
             accept=_accept(kind, "List"),
         )
+        if not page_size:
+            for page in reader.parts(await self._transport.request(call), size=PAGE_SIZE):
+                yield page
+                await asyncio.sleep(0)
+            return
         while True:
             page = reader.read(await self._transport.request(call))
             yield page

@@ -6,6 +6,7 @@ One object that does not fit must not hide the others: it is left out, and the l
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
@@ -64,24 +65,31 @@ class PageReader(Generic[T]):
         try:
             page = self._typed.decode(body)
         except msgspec.ValidationError:
-            page = self._one_by_one(body)
+            (page_of_fitting,) = self.parts(body, size=0)
+            return page_of_fitting
         except msgspec.DecodeError as error:
             raise Unreadable(f"{self._doing}: the answer of the API is not JSON ({error})") from error
         items = [named(self._kind, item) for item in page.items or []]
         return Page(items, page.metadata.resource_version, page.metadata.next)
 
-    def _one_by_one(self, body: bytes) -> _Body[T]:
+    def parts(self, body: bytes, *, size: int) -> Iterator[Page[T]]:
+        """The same, so many objects at a time (0: all) and each on its own: for a list that came in one piece."""
         try:
             page = msgspec.json.decode(body, type=_Body[msgspec.Raw])
         except msgspec.DecodeError as error:
             raise Unreadable(f"{self._doing}: the answer of the API is not a list ({error})") from error
-        items: list[T] = []
-        for raw in page.items or []:
-            try:
-                items.append(msgspec.json.decode(raw, type=self._kind.type))
-            except msgspec.ValidationError as error:
-                log.error("%s", self._story(raw, error))
-        return _Body(page.metadata, items)
+        raws = page.items or []
+        for start in range(0, len(raws) or 1, size or len(raws) or 1):
+            part = raws[start : start + size] if size else raws
+            items = [item for raw in part if (item := self._one(raw)) is not None]
+            yield Page(items, page.metadata.resource_version, page.metadata.next)
+
+    def _one(self, raw: msgspec.Raw) -> T | None:
+        try:
+            return named(self._kind, msgspec.json.decode(raw, type=self._kind.type))
+        except msgspec.ValidationError as error:
+            log.error("%s", self._story(raw, error))
+            return None
 
     def _story(self, raw: msgspec.Raw, error: msgspec.ValidationError) -> str:
         try:

@@ -408,3 +408,16 @@ def test_what_is_repeated_and_when(error: ApiError, method: str, least: float | 
         assert delay is not None
         assert least <= delay <= most
     assert retry_delay(error, method=method, attempt=5) is None
+
+
+async def test_a_list_in_one_piece_is_handed_out_in_parts(
+    api: ScriptedApi, client: Client, caplog: pytest.LogCaptureFixture
+):
+    for number in range(1100):
+        api.put(f"w{number:04}", number)
+    api.put("w0700", spec={"size": "large"})
+    pages = [page async for page in client.pages(WIDGET, page_size=0)]
+    assert [len(page.items) for page in pages] == [500, 499, 100]
+    assert {page.version for page in pages} == {str(api.version)}
+    assert len(api.seen) == 1
+    assert "Widget default/w0700 does not have the shape" in caplog.text

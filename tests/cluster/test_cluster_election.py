@@ -88,6 +88,7 @@ async def test_ours_and_client_gos_contenders_wait_for_each_other_and_take_turns
     async with Elector(
         lambda: Client.from_kubeconfig(kubeconfig), lease, identity="ours", timing=TIMING
     ) as first:
+        first.contend()
         async with asyncio.timeout(PATIENCE):
             await first.leadership.acquired()
         async with controller_manager(kubeconfig, lease) as other:
@@ -104,6 +105,7 @@ async def test_ours_and_client_gos_contenders_wait_for_each_other_and_take_turns
                 lambda: Client.from_kubeconfig(kubeconfig), lease, identity="ours-again", timing=TIMING
             )
             async with second:
+                second.contend()
 
                 async def stands_by() -> bool:
                     return second.holder == taken.holder_identity

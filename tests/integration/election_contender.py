@@ -22,6 +22,7 @@ async def contend(kubeconfig: str, name: str, block: float) -> int:
     async with Elector(
         lambda: Client.from_kubeconfig(kubeconfig), LEASE, identity=name, timing=TIMING
     ) as elector:
+        elector.contend()
         await elector.leadership.acquired()
         print("leads", flush=True)
         time.sleep(block)  # noqa: ASYNC251 - a main loop that is held up is what is tried out

@@ -31,6 +31,7 @@ from ingot.kube import Timing
 async def contend():
     timing = Timing(duration=5, renew_deadline=3.5, retry=0.2)
     async with Election(Key("default", "baremetal-operator"), timing).elector() as elector:
+        elector.contend()
         await elector.leadership.acquired()
         print("leads", flush=True)
         time.sleep(3600)

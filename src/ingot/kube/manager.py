@@ -1,9 +1,9 @@
 """Running the parts together: informers first, controllers once every cache is filled and we lead.
 
-A controller that starts on half a cache would take what it cannot see for deleted. Where several processes contend, those who
-stand by keep their caches filled, so that they can begin the moment they lead; leadership that ends stops all work at once. All
-parts run in one task group: if one ends by an error that is not weather, the others are stopped and the error is raised, and
-whoever runs the process decides.
+A controller that starts on half a cache would take what it cannot see for deleted. Where several processes contend, each begins
+to when its caches are filled, and keeps them so while it stands by: whoever wins can work at once. Leadership that ends stops
+all work at once. All parts run in one task group: if one ends by an error that is not weather, the others are stopped and the
+error is raised, and whoever runs the process decides.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from ingot.kube.controller import Controller
-from ingot.kube.election import Leadership
+from ingot.kube.election import Elector, Leadership
 from ingot.kube.errors import NotLeading
 from ingot.kube.informer import Informer
 from ingot.kube.metrics import measure_loop_lag
@@ -33,12 +33,15 @@ class Manager:
         controllers: Iterable[Controller] = (),
         *,
         tasks: Iterable[Task] = (),
-        leadership: Leadership | None = None,
+        elector: Elector | None = None,
         prepare: Task | None = None,
     ) -> None:
-        """`tasks` are started together with the controllers. `prepare` is run to its end before them, once we lead."""
+        """`tasks` are started together with the controllers. `prepare` is run to its end before them, once we lead.
+
+        The `elector` is told when to contend; to stop it, after the manager has ended, is its owner's business.
+        """
         self._informers = list(informers)
-        self._leadership = leadership
+        self._elector = elector
         self._prepare = prepare
         self._controllers = list(controllers)
         self._tasks = list(tasks)
@@ -64,9 +67,10 @@ class Manager:
                 await informer.synced()
             self._filled = True
             log.info("%d caches are filled", len(self._informers))
-            if self._leadership is not None:
-                await self._leadership.acquired()
-                group.create_task(self._stop_with(self._leadership), name="leadership")
+            if self._elector is not None:
+                self._elector.contend()
+                await self._elector.leadership.acquired()
+                group.create_task(self._stop_with(self._elector.leadership), name="leadership")
             if self._prepare is not None:
                 await self._prepare()
             for controller in self._controllers:

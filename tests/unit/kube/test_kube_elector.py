@@ -58,6 +58,7 @@ def renewals(api: ScriptedApi) -> int:
 
 
 async def leads(elector: Elector) -> None:
+    elector.contend()
     async with asyncio.timeout(30):
         await elector.leadership.acquired()
 
@@ -94,6 +95,7 @@ async def test_a_clean_stop_hands_over_at_once(
     async with contender("a") as a:
         await leads(a)
         async with contender("b") as b:
+            b.contend()
             await eventually(lambda: b.holder == "a")
             assert not b.leadership.held
             await a.stop()
@@ -199,10 +201,34 @@ async def test_somebody_who_takes_the_lease_away_ends_the_work(
 
 async def test_a_kubeconfig_that_breaks_ends_the_election_with_a_sentence(tmp_path: Path):
     async with Elector(lambda: Client.from_kubeconfig(tmp_path / "none"), LEASE) as elector:
+        elector.contend()
         async with asyncio.timeout(30):
             assert "there is no kubeconfig" in await elector.leadership.ended()
         with pytest.raises(NotLeading):
             await elector.leadership.acquired()
+
+
+async def test_who_never_contended_has_nothing_to_stop(api: ScriptedApi, contender: Callable[[str], Elector]):
+    async with contender("a") as a:
+        pass
+    assert not a.leadership.held
+    assert not api.seen
+
+
+async def test_who_cannot_fill_its_caches_does_not_contend(
+    api: ScriptedApi, client: Client, contender: Callable[[str], Elector], eventually: Eventually
+):
+    async def not_served(request: Any) -> Any:
+        api.faults.append(not_served)
+        return await status(404, "NotFound", "the kind is not served")(request)
+
+    api.faults.append(not_served)
+    async with contender("a") as a:
+        running = asyncio.create_task(Manager([Informer(client, WIDGET)], elector=a).run())
+        await eventually(lambda: len(api.seen) > 3)
+        running.cancel()
+        await asyncio.wait([running])
+    assert not [seen for seen in api.seen if "leases" in seen.path]
 
 
 async def test_who_leads_is_a_metric(api: ScriptedApi, contender: Callable[[str], Elector]):
@@ -235,9 +261,9 @@ async def test_a_standby_fills_its_caches_and_works_only_once_it_leads(
             async def prepare() -> None:
                 prepared.append(b.leadership.held)
 
-            manager = Manager([informer], [controller], leadership=b.leadership, prepare=prepare)
+            manager = Manager([informer], [controller], elector=b, prepare=prepare)
             running = asyncio.create_task(manager.run())
-            await eventually(lambda: not manager.trouble)
+            await eventually(lambda: not manager.trouble and b.holder == "a")
             assert informer.get(Key("default", "w")) is not None
             assert not worked.is_set()
             await a.stop()
@@ -264,7 +290,7 @@ async def test_a_lost_lease_cuts_off_what_is_in_flight(
     controller = Controller("endless", endless, grace=3600)
     controller.wake(Key("default", "w"))
     async with contender("a") as a:
-        running = asyncio.create_task(Manager([], [controller], leadership=a.leadership).run())
+        running = asyncio.create_task(Manager([], [controller], elector=a).run())
         async with asyncio.timeout(30):
             await begun.wait()
             clock.now += 10

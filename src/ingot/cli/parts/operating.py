@@ -87,7 +87,7 @@ async def operate(wanted: Wanted) -> None:
             [hosts.hosts, hosts.secrets],
             [hosts.controller],
             tasks=work,
-            leadership=elector.leadership if elector else None,
+            elector=elector,
             prepare=open_backend if elector else None,
         )
         checks["caches"] = lambda: manager.trouble

@@ -39,7 +39,7 @@ def own_identity() -> str:
 
 
 class Elector:
-    """A contender for one Lease. Use it with `async with`; whether it won is in `leadership`."""
+    """A contender for one Lease, from `contend` until the block of `async with` is left; whether it won is in `leadership`."""
 
     def __init__(
         self,
@@ -82,7 +82,6 @@ class Elector:
         return self._trouble
 
     async def __aenter__(self) -> Self:
-        self._thread.start()
         return self
 
     async def __aexit__(
@@ -90,9 +89,16 @@ class Elector:
     ) -> None:
         await self.stop()
 
+    def contend(self) -> None:
+        """Begin. Whoever might win should be able to work: call it when all is prepared."""
+        if self._thread.ident is None:
+            self._thread.start()
+
     async def stop(self) -> None:
         """Stop contending; hand the Lease over if we hold it."""
         self._stop.set()
+        if self._thread.ident is None:
+            return
         if self._loop is not None and self._nudge is not None:
             # A loop that is closed has nothing left to be told.
             with contextlib.suppress(RuntimeError):

@@ -20,6 +20,7 @@ from ingot.kube import (
     Backoff,
     Client,
     Conflict,
+    Contested,
     EventRecorder,
     Forbidden,
     Informer,
@@ -158,6 +159,38 @@ async def test_a_secrets_value_never_reaches_a_metadata_informer(client: Client)
         found = informer.get(Key("default", "bmc"))
         assert type(found) is PartialObjectMetadata
         assert found.kind == "Secret"
+
+
+async def test_lists_are_streamed_and_selections_hold(client: Client, caplog: pytest.LogCaptureFixture):
+    caplog.set_level("INFO")
+    for name, rack in (("a", "1"), ("b", "2")):
+        body = host(name)
+        body["metadata"] = {"name": name, "namespace": "default", "labels": {"rack": rack}}
+        await client.create(BARE_METAL_HOSTS, body)
+    chosen = Informer(client, BARE_METAL_HOSTS, labels="rack=1", namespace="default", backoff=QUICK)
+    async with following(chosen):
+        assert [item.metadata.name for item in chosen.items()] == ["a"]
+        for name, rack in (("a", "2"), ("b", "1")):
+            await client.patch(
+                BARE_METAL_HOSTS, Key("default", name), {"metadata": {"labels": {"rack": rack}}}
+            )
+        await eventually(lambda: [item.metadata.name for item in chosen.items()] == ["b"])
+    assert "does not stream lists" not in caplog.text
+
+
+async def test_applied_fields_have_an_owner(client: Client):
+    def wanted(description: str) -> dict[str, object]:
+        return {"metadata": {"name": "h1"}, "spec": {"online": True, "description": description}}
+
+    made = await client.apply(BARE_METAL_HOSTS, wanted("ours"), namespace="default")
+    again = await client.apply(BARE_METAL_HOSTS, wanted("ours"), namespace="default")
+    assert again.metadata.resource_version == made.metadata.resource_version
+    with pytest.raises(Contested, match=r"\.spec\.description"):
+        await client.apply(BARE_METAL_HOSTS, wanted("theirs"), namespace="default", field_manager="other")
+    taken = await client.apply(
+        BARE_METAL_HOSTS, wanted("theirs"), namespace="default", field_manager="other", force=True
+    )
+    assert taken.spec.description == "theirs"
 
 
 async def test_a_restart_of_the_server_loses_nothing(tmp_path: Path):

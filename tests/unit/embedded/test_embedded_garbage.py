@@ -193,3 +193,24 @@ async def test_a_disk_that_refuses_to_forget_old_events_does_not_end_the_server(
                 await asyncio.sleep(0.02)
         assert (await api.call("GET", f"{path}/old"))[0] == 200
         assert (await api.call("POST", SECRETS, {"metadata": {"name": "s"}}))[0] == 201
+
+
+async def test_a_namespace_goes_when_the_last_of_many_that_held_on_has_gone(tmp_path: Path) -> None:
+    async with furnished(tmp_path) as room:
+        names = [f"held-{number}" for number in range(100)]
+        held = [room.widget(name, finalizers=["example.com/hold"]) for name in names]
+        free = [room.widget(f"free-{number}") for number in range(100)]
+        await asyncio.gather(*held, *free)
+        async with room.collecting():
+            await room.writing.delete(NAMESPACES, Key("", "room"), Deletion())
+            await until(lambda: len(room.store.collection(WIDGET).items) == len(names))
+            await until(lambda: all(is_terminating(found(room, name)) for name in names))
+            for name in names:
+                assert room.store.get(NAMESPACES, Key("", "room")) is not None
+                await room.writing.change(WIDGET, key(name), without_finalizers, Manner())
+            await until(lambda: room.store.get(NAMESPACES, Key("", "room")) is None)
+
+
+def without_finalizers(document: Document) -> Document:
+    document["metadata"]["finalizers"] = []
+    return document

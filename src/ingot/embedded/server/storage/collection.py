@@ -124,6 +124,11 @@ class Collection:
         end = bisect.bisect_left(self._keys, Key(namespace + "\0", "")) if namespace else len(self._keys)
         return self._keys[start:end]
 
+    def is_empty(self, namespace: str) -> bool:
+        """Whether nothing is in this namespace."""
+        start = bisect.bisect_left(self._keys, Key(namespace, ""))
+        return start == len(self._keys) or self._keys[start].namespace != namespace
+
     def at(self, version: int) -> dict[Key, Stored]:
         """The objects as they were at that version. Raises 410 when that is no longer known."""
         if version < max(self.floor, self.snapshot_floor):

@@ -33,6 +33,7 @@ log = logging.getLogger(__name__)
 EVENT_LIFE: Final = 3600.0
 _EXPIRE_EVERY: Final = 60.0
 _RETRY_AFTER: Final = 1.0
+_AT_ONCE: Final = 64
 
 # Kinds can be defined anew while their objects stay, so a place is named by resource.
 Place = tuple[str, Key]
@@ -48,9 +49,14 @@ class Garbage:
         # What has to be looked at again; a dictionary keeps the order and holds each once.
         self._todo: dict[Place, None] = {}
         self._wake = asyncio.Event()
+        # Namespaces that are being deleted, and those of them in which something may be left that nobody has deleted yet.
+        self._ending: set[str] = set()
+        self._unswept: set[str] = set()
         for collection in store.collections():
             for item in collection.items.values():
                 self._index(collection.kind, item)
+                if collection.kind is NAMESPACES:
+                    self._notice_namespace(item)
                 if _concerns_us(collection.kind, item):
                     self._look_at((collection.kind.resource, item.key))
         store.subscribe(self._noticed)
@@ -104,8 +110,22 @@ class Garbage:
             # An owner that waits for its dependents wants to know.
             if (waiting := self._places.get(owner)) is not None:
                 self._look_at(waiting)
-        if change.now.key.namespace:
-            self._look_at((NAMESPACES.resource, Key("", change.now.key.namespace)))
+        if change.kind is NAMESPACES:
+            self._notice_namespace(change.now, gone=change.type == "DELETED")
+        elif (namespace := change.now.key.namespace) in self._ending:
+            if change.type == "ADDED":
+                # It was decided before the end of the namespace was.
+                self._unswept.add(namespace)
+            self._look_at((NAMESPACES.resource, Key("", namespace)))
+
+    def _notice_namespace(self, item: Stored, *, gone: bool = False) -> None:
+        name = item.key.name
+        if gone:
+            self._ending.discard(name)
+            self._unswept.discard(name)
+        elif name not in self._ending and is_terminating(item.document()):
+            self._ending.add(name)
+            self._unswept.add(name)
 
     def _look_at(self, place: Place) -> None:
         self._todo[place] = None
@@ -167,24 +187,33 @@ class Garbage:
         return found is not None and found[0] == kind.resource and found[1].namespace in ("", namespace)
 
     async def _empty_namespace(self, namespace: Stored) -> None:
-        if not is_terminating(namespace.document()):
+        name = namespace.key.name
+        if name not in self._ending:
             return
-        left = False
-        held: Refused | None = None
-        for collection in self._store.collections():
-            for key in list(collection.keys(namespace.key.name)) if collection.kind.namespaced else ():
-                left = True
-                item = collection.items.get(key)
-                if item is not None and not is_terminating(item.document()):
-                    try:
-                        await self._delete(collection.kind, item)
-                    except Refused as refusal:
-                        # What is still in use goes when its users are gone; they may come later in this round.
-                        held = refusal
-        if held is not None:
-            raise held
-        if not left:
-            await self._writing.finish_namespace(namespace.key.name)
+        if name in self._unswept:
+            self._unswept.discard(name)
+            await self._sweep(name)
+        if all(collection.is_empty(name) for collection in self._store.collections()):
+            await self._writing.finish_namespace(name)
+
+    async def _sweep(self, namespace: str) -> None:
+        """Delete all that is in a namespace, many at a time: they share the price of a sync. Some take a while to go."""
+        left = [
+            (collection.kind, item)
+            for collection in self._store.collections()
+            if collection.kind.namespaced
+            for key in collection.keys(namespace)
+            if not is_terminating((item := collection.items[key]).document())
+        ]
+        held: list[BaseException] = []
+        for start in range(0, len(left), _AT_ONCE):
+            some = left[start : start + _AT_ONCE]
+            ends = await asyncio.gather(*(self._delete(*one) for one in some), return_exceptions=True)
+            held += [end for end in ends if end is not None]
+        if held:
+            # What is still in use goes when its users are gone; the next sweep finds it.
+            self._unswept.add(namespace)
+            raise held[0]
 
     async def _set_free(self, kind: Kind, owner: Stored) -> None:
         for dependent_kind, item in self._dependents_of(owner):

@@ -35,10 +35,6 @@ def _stays_as_it_is(document: Document) -> None:
     """Most kinds need nothing done when they go."""
 
 
-def _at_once(document: Document, wished: int | None) -> int:
-    return 0
-
-
 def _no_causes(new: Document, old: Document | None) -> list[Cause]:
     return []
 
@@ -87,7 +83,8 @@ class Kind:
     # Whether whoever creates an object also says how it is doing: a node registers with its status.
     born_with_status: bool = False
     # How many seconds an object has to end when nobody says otherwise, and those it gets of what is wished for.
-    grace: Callable[[Document, int | None], int] = _at_once
+    # None: objects of this kind go at once.
+    grace: Callable[[Document, int | None], int] | None = None
     fields: Mapping[str, FieldReader] = field(default_factory=dict)
     # Fills in what the schema cannot, in place; raises Refused where Kubernetes cannot even decode.
     prepare: Callable[[Document, Document | None], None] = _nothing

@@ -15,12 +15,14 @@ from ingot.embedded.server.kinds.kind import Kind
 def seconds_left(kind: Kind, document: Document, wished: int | None) -> int | None:
     """The time a deletion gives the object; None where it changes nothing about one that goes on already."""
     metadata = document["metadata"]
+    if wished is not None and wished < 0:
+        wished = 1
     if "deletionTimestamp" not in metadata:
-        return kind.grace(document, wished)
+        return kind.grace(document, wished) if kind.grace else 0
     running = int(metadata.get("deletionGracePeriodSeconds", 0))
     if running == 0:
         return 0
-    return None if wished is None or wished >= running else max(wished, 0)
+    return None if wished is None or wished >= running else wished
 
 
 def mark(document: Document, seconds: int) -> None:

@@ -225,7 +225,7 @@ class Writing:
         attempt = _attempt(UPDATE, kind, key, manner, subresource)
         if not self._webhooks.concern(attempt):
             self._check(kind, new, old, subresource)
-            return await self._commit(kind, new, old, current, manner)
+            return await self._commit(kind, new, old, current, manner, subresource)
         new = await self._mutated(attempt, new, old, manner)
         _check_place(kind, new["metadata"], key.namespace, name=key.name)
         managed_fields = new["metadata"].get("managedFields")
@@ -235,7 +235,7 @@ class Writing:
         self._check(kind, new, old, subresource)
         await self._webhooks.validated(attempt, new, old, manner.warnings)
         if self._is_newest(kind, current):
-            return await self._commit(kind, new, old, current, manner)
+            return await self._commit(kind, new, old, current, manner, subresource)
         del manner.warnings[said:]
         return None
 
@@ -274,7 +274,8 @@ class Writing:
             metadata["finalizers"] = [*metadata.get("finalizers", ()), finalizer]
         seconds = ending.seconds_left(kind, old, wish.grace)
         stays = bool(metadata.get("finalizers")) or kind is NAMESPACES or seconds != 0
-        if stays and seconds is not None and not (is_terminating(old) and ending.is_over(old)):
+        marked = stays or kind.grace is not None
+        if marked and seconds is not None and not (is_terminating(old) and ending.is_over(old)):
             ending.mark(new, seconds)
             if kind is NAMESPACES:
                 new["status"] = {**new.get("status", {}), "phase": "Terminating"}
@@ -311,13 +312,20 @@ class Writing:
         await self._store.put(kind, new)
 
     async def _commit(
-        self, kind: Kind, new: Document, old: Document, current: Stored, manner: Manner
+        self,
+        kind: Kind,
+        new: Document,
+        old: Document,
+        current: Stored,
+        manner: Manner,
+        subresource: str,
     ) -> Stored:
         metadata = new["metadata"]
         if meta.unchanged(new, old):
             await self._store.settled(current)
             return current
-        _count_generation(kind, new, old)
+        if subresource not in kind.actions:
+            _count_generation(kind, new, old)
         metadata["resourceVersion"] = str(current.version)
         if manner.dry_run:
             return stored(kind, new, version=current.version, at=current.at)

@@ -28,6 +28,18 @@ _OTHER_NAMES: Final = {
     "deprecatedLastTimestamp": "lastTimestamp",
     "deprecatedCount": "count",
 }
+# What a newer recorder cannot change about an event: only the series goes on.
+_FIXED: Final = (
+    "regarding",
+    "related",
+    "reason",
+    "note",
+    "type",
+    "action",
+    "reportingController",
+    "reportingInstance",
+    "eventTime",
+)
 _NOTE_LIMIT: Final = 1024
 
 
@@ -49,7 +61,7 @@ def _check(new: Document, old: Document | None) -> list[Cause]:
 def _check_new_style(new: Document, old: Document | None) -> list[Cause]:
     found = _place(new, "regarding")
     if old is not None:
-        return found
+        return found + [problem for name in _FIXED for problem in rules.immutable(new, old, name)]
     found += [
         cause("Required", name, "")
         for name in ("eventTime", "reportingController", "reportingInstance", "action", "reason")
@@ -124,23 +136,33 @@ def _read_as_core(read: Callable[[Document], object]) -> Callable[[Document], ob
 
 _REFERENCE: Final = tuple(message("io.k8s.api.core.v1.ObjectReference").by_name)
 
-EVENTS: Final = built_in(
-    "",
-    "Event",
-    "events",
-    short_names=("ev",),
-    columns=_COLUMNS,
-    fields={
-        name: field_at(f".{name}")
-        for name in (
-            *(f"involvedObject.{part}" for part in _REFERENCE),
-            "reason",
-            "type",
-            "reportingComponent",
-        )
-    }
-    | {"source": lambda d: str(dig(d, "source", "component") or d.get("reportingComponent") or "")},
-    check=_check,
+# How each group calls the fields that events can be selected by; the values are the same.
+_SELECTED: Final = {
+    **{f"involvedObject.{part}": f"regarding.{part}" for part in _REFERENCE},
+    "reason": "reason",
+    "type": "type",
+    "reportingComponent": "reportingController",
+}
+
+
+def _component(event: Document) -> str:
+    return str(dig(event, "source", "component") or event.get("reportingComponent") or "")
+
+
+EVENTS: Final = replace(
+    built_in(
+        "",
+        "Event",
+        "events",
+        short_names=("ev",),
+        columns=_COLUMNS,
+        fields={
+            **{name: field_at(f".{core}") for core, new in _SELECTED.items() for name in (core, new)},
+            "source": _component,
+        },
+        check=_check,
+    ),
+    selectable_fields=frozenset({*_SELECTED, "source"}),
 )
 
 NEW_STYLE_EVENTS: Final = replace(
@@ -153,6 +175,7 @@ NEW_STYLE_EVENTS: Final = replace(
         check=_check_new_style,
     ),
     stored_as=EVENTS,
+    selectable_fields=frozenset(_SELECTED.values()),
     to_home=_to_core,
     from_home=_from_core,
 )

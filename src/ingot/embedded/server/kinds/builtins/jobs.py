@@ -22,6 +22,8 @@ from ingot.embedded.server.kinds.columns import AGE, NAME, Column, age, duration
 
 _UID_LABEL: Final = "batch.kubernetes.io/controller-uid"
 _NAME_LABEL: Final = "batch.kubernetes.io/job-name"
+_MARKS: Final = ("labels", "annotations")
+_PLACE: Final = ("nodeSelector", "affinity", "tolerations", "schedulingGates")
 _NO_LIMIT: Final = 2**31 - 1
 
 
@@ -88,9 +90,18 @@ def _unchangeable(new: Document, old: Document | None) -> list[Cause]:
     if not (indexed and new["spec"].get("completions") == new["spec"].get("parallelism")):
         found += rules.immutable(new, old, "spec", "completions")
     # Until a suspended job starts, somebody may still say where it shall run.
-    if not (old["spec"].get("suspend") and dig(old, "status", "startTime") is None):
+    waits = old["spec"].get("suspend") and dig(old, "status", "startTime") is None
+    if not (waits and _without_place(new) == _without_place(old)):
         found += rules.immutable(new, old, "spec", "template")
     return found
+
+
+def _without_place(job: Document) -> Document:
+    """The template of a job but for what says where its pods shall run."""
+    template = dict(job["spec"]["template"])
+    metadata = {name: value for name, value in template.get("metadata", {}).items() if name not in _MARKS}
+    spec = {name: value for name, value in template.get("spec", {}).items() if name not in _PLACE}
+    return {**template, "metadata": metadata, "spec": spec}
 
 
 def _status(job: Document) -> str:

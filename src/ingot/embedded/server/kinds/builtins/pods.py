@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from ingot.embedded.server.documents import Document, dig, timestamp
-from ingot.embedded.server.errors import Cause, Refused, Unreadable, cause
+from ingot.embedded.server.errors import Cause, Refused, Unreadable, bad_request, cause
 from ingot.embedded.server.kinds.builtins import podspecs, rules
 from ingot.embedded.server.kinds.builtins.making import built_in
 from ingot.embedded.server.kinds.builtins.podcells import POD_COLUMNS
@@ -70,12 +70,25 @@ def _check(new: Document, old: Document | None) -> list[Cause]:
             "previously negative)"
         )
         return [cause("Forbidden", "spec", words)]
-    found = podspecs.problems(new["spec"], "spec")
+    found = podspecs.problems(new["spec"], "spec") + _deadline(new["spec"], old["spec"])
     tolerations = new["spec"].get("tolerations", [])
     if any(toleration not in tolerations for toleration in old["spec"].get("tolerations", [])):
         words = "existing toleration can not be modified except its tolerationSeconds"
         found.append(cause("Forbidden", "spec.tolerations", words))
     return found
+
+
+def _deadline(new: Document, old: Document) -> list[Cause]:
+    """A pod can be given less time, never more."""
+    before, after = old.get("activeDeadlineSeconds"), new.get("activeDeadlineSeconds")
+    if before is None or (after is not None and after <= before):
+        return []
+    words = (
+        "must not update from a positive integer to nil value"
+        if after is None
+        else "must be less than or equal to previous value"
+    )
+    return [cause("Invalid", "spec.activeDeadlineSeconds", words, shown=rules.shown(after))]
 
 
 def _what_stays(new: Document, old: Document) -> Document:
@@ -96,7 +109,7 @@ def _grace(pod: Document, wished: int | None) -> int:
     if not dig(pod, "spec", "nodeName") or dig(pod, "status", "phase") in ("Succeeded", "Failed"):
         return 0
     seconds = dig(pod, "spec", "terminationGracePeriodSeconds") if wished is None else wished
-    return 1 if (seconds or 0) < 0 else int(seconds or 0)
+    return int(seconds or 0)
 
 
 def _bind(pod: Document, binding: Document) -> Document:
@@ -126,6 +139,8 @@ def _wanted_node(binding: Document, pod: str) -> str:
         take_in(binding, _BINDING)
     except Undecodable as error:
         raise Unreadable("Binding", "v1", str(error)) from None
+    if dig(binding, "metadata", "name") != pod:
+        raise bad_request("name in URL does not match name in Binding object")
     target = binding["target"]
     if target.get("kind") not in (None, "", "Node"):
         problem = cause(

@@ -101,7 +101,7 @@ class _Reader:
             line = event.start_mark.line + 1
             key = self._node(event, depth + 1)
             value = self._node(next(self.events), depth + 1)
-            if key == "<<" and getattr(event, "style", None) is None:
+            if key == "<<" and not event.style:
                 inherited |= _merged(value, line)
                 continue
             name = _key(key, line)
@@ -150,10 +150,8 @@ def _key(key: Any, line: int) -> str:
 
 def _scalar(event: Any) -> Any:
     text: str = event.value
-    plain = event.style is None and event.tag is None
-    if not plain:
-        return text if event.style is not None or event.tag in (None, "!", _TEXT_TAG) else _plain(text, event)
-    return _plain(text, event)
+    # What is quoted is text, and so is what is said to be text; everything else is what it looks like.
+    return text if event.style or event.tag in ("!", _TEXT_TAG) else _plain(text, event)
 
 
 def _plain(text: str, event: Any) -> Any:

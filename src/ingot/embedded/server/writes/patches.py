@@ -51,6 +51,9 @@ def json_patched(target: Document, operations: object) -> Document:
                     raise too_large(
                         f"the copy operations of a JSON patch may copy {_COPIED_BYTES_LIMIT} bytes"
                     )
+            if operation.get("op") == "replace" and _is_in_object(made, operation["path"]):
+                # Like Kubernetes: to replace a field of an object that is not there is to add it.
+                operation = {**operation, "op": "add"}
             made = jsonpatch.JsonPatch([operation]).apply(made, in_place=True)
     except jsonpatch.JsonPatchTestFailed:
         # What was found instead may be a secret, so it is not told.
@@ -68,3 +71,8 @@ def json_patched(target: Document, operations: object) -> Document:
     if not isinstance(made, dict):
         raise unprocessable("the JSON patch leaves something that is not an object")
     return made
+
+
+def _is_in_object(document: object, path: str) -> bool:
+    parent, part = jsonpointer.JsonPointer(path).to_last(document)
+    return part is not None and isinstance(parent, dict)

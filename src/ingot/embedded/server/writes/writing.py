@@ -341,7 +341,9 @@ class Writing:
         manner.warnings += kind.warn(new, old)
         kind.prepare(new, old)
         unknown += kind.shape.conform(new)
-        _report_doubts(kind, [*manner.doubts, *(f'unknown field "{path}"' for path in unknown)], manner)
+        # As Kubernetes lists them: of its own kinds as they come, of others in order.
+        paths = unknown if kind.built_in else sorted(unknown)
+        _report_doubts(kind, [*manner.doubts, *(f'unknown field "{path}"' for path in paths)], manner)
 
     def _check(self, kind: Kind, new: Document, old: Document | None, subresource: str = "") -> None:
         name = new["metadata"].get("name", "")

@@ -21,9 +21,8 @@ from ingot.embedded.server.errors import (
     method_not_allowed,
     not_found,
     unknown_path,
-    unprocessable,
 )
-from ingot.embedded.server.face import bodies
+from ingot.embedded.server.face import bodies, options
 from ingot.embedded.server.face.auth import Identity
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.names import label_problem
@@ -81,10 +80,10 @@ def _split(path: str) -> tuple[str, str, list[str]]:
 def verb(method: str, where: Target, parameters: Mapping[str, str]) -> str:
     """What Kubernetes calls this: the word that permissions are about."""
     match method, bool(where.name):
-        case "GET", named:
-            if flag(parameters, "watch"):
-                return "watch"
-            return "get" if named else "list"
+        case "GET", True:
+            return "get"
+        case "GET", False:
+            return "watch" if flag(parameters, "watch") else "list"
         case "POST", named if not named or where.subresource in where.kind.actions:
             return "create"
         case "PUT", True:
@@ -112,7 +111,8 @@ def check_served(where: Target, word: str) -> None:
 
 
 def flag(parameters: Mapping[str, str], name: str) -> bool:
-    return parameters.get(name, "").lower() in ("1", "t", "true")
+    """Kubernetes takes every word for yes but these two."""
+    return name in parameters and parameters[name].lower() not in ("false", "0")
 
 
 def _number(parameters: Mapping[str, str], name: str) -> int:
@@ -131,38 +131,35 @@ def selector(where: Target, parameters: Mapping[str, str]) -> Selector:
 
 
 def list_query(where: Target, parameters: Mapping[str, str]) -> Query:
-    match_ = parameters.get("resourceVersionMatch", "")
-    if match_ not in ("", "Exact", "NotOlderThan"):
-        raise unprocessable(f'resourceVersionMatch: Unsupported value: "{match_[:40]}"')
+    if causes := options.list_problems(parameters):
+        raise invalid_options("ListOptions", causes)
+    _number(parameters, "timeoutSeconds")
     return Query(
         namespace=where.namespace,
         selector=selector(where, parameters),
-        limit=_number(parameters, "limit"),
+        limit=0 if parameters.get("limit") == "-1" else _number(parameters, "limit"),
         token=parameters.get("continue", ""),
         version=parameters.get("resourceVersion", ""),
-        exact=match_ == "Exact",
+        exact=parameters.get("resourceVersionMatch") == "Exact",
     )
 
 
 def watch_query(where: Target, parameters: Mapping[str, str]) -> WatchQuery:
-    fields = parameters.get("fieldSelector", "")
-    if where.name:
-        fields = ",".join(part for part in (fields, f"metadata.name={where.name}") if part)
+    if causes := options.watch_problems(parameters):
+        raise invalid_options("ListOptions", causes)
     initial = parameters.get("sendInitialEvents")
     return WatchQuery(
         namespace=where.namespace,
-        selector=selector(where, {**parameters, "fieldSelector": fields}),
+        selector=selector(where, parameters),
         version=parameters.get("resourceVersion", ""),
         bookmarks=flag(parameters, "allowWatchBookmarks"),
         initial_events=None if initial is None else flag(parameters, "sendInitialEvents"),
-        not_older_than=parameters.get("resourceVersionMatch") == "NotOlderThan",
         timeout=float(_number(parameters, "timeoutSeconds")),
     )
 
 
 def manner(parameters: Mapping[str, str], headers: Mapping[str, str], who: Identity, *, word: str) -> Manner:
     """How a create, update or patch is to be treated. `word` is which of them it is."""
-    options = f"{word.capitalize()}Options"
     validation = parameters.get("fieldValidation", "")
     name = parameters.get("fieldManager", "")
     causes = []
@@ -174,7 +171,7 @@ def manner(parameters: Mapping[str, str], headers: Mapping[str, str], who: Ident
     causes += _manager_problems(name)
     causes += _apply_problems(parameters, headers.get("Content-Type", ""), word=word)
     if causes:
-        raise invalid_options(options, causes)
+        raise invalid_options(f"{word.capitalize()}Options", causes)
     return Manner(
         dry_run=dry == "All",
         field_validation=validation or "Warn",
@@ -218,15 +215,15 @@ def _dry_run(text: str) -> bool:
 
 
 async def deletion(request: web.BaseRequest, parameters: Mapping[str, str], who: Identity) -> Deletion:
-    options = await bodies.options(request)
-    preconditions = _typed(options, "preconditions", dict) or {}
-    policy = _typed(options, "propagationPolicy", str) or parameters.get("propagationPolicy") or ""
-    if not policy and options.get("orphanDependents") is True:
+    given = await bodies.options(request)
+    preconditions = _typed(given, "preconditions", dict) or {}
+    policy = _typed(given, "propagationPolicy", str) or parameters.get("propagationPolicy") or ""
+    if causes := options.delete_problems(given, policy):
+        raise invalid_options("DeleteOptions", causes)
+    if not policy and given.get("orphanDependents") is True:
         policy = "Orphan"
-    if policy not in ("", "Orphan", "Background", "Foreground"):
-        raise unprocessable(f'propagationPolicy: Unsupported value: "{policy[:40]}"')
-    dry = _typed(options, "dryRun", list) or [parameters.get("dryRun", "")]
-    grace = _typed(options, "gracePeriodSeconds", int)
+    dry = _typed(given, "dryRun", list) or [parameters.get("dryRun", "")]
+    grace = _typed(given, "gracePeriodSeconds", int)
     if grace is None and parameters.get("gracePeriodSeconds"):
         grace = _number(parameters, "gracePeriodSeconds")
     return Deletion(
@@ -239,8 +236,8 @@ async def deletion(request: web.BaseRequest, parameters: Mapping[str, str], who:
     )
 
 
-def _typed(options: Document, name: str, type_: type[Any]) -> Any:
-    value = options.get(name)
+def _typed(given: Document, name: str, type_: type[Any]) -> Any:
+    value = given.get(name)
     if value is not None and not isinstance(value, type_):
         raise bad_request(f"DeleteOptions: {name} is not of the expected type")
     return value

@@ -86,5 +86,5 @@ def label_value_problem(value: str) -> str:
 
 
 def generated(prefix: str) -> str:
-    """A name from `generateName`: the prefix, cut so that it fits, and five random characters."""
-    return prefix[: 253 - 5] + "".join(secrets.choice(_SUFFIX_ALPHABET) for _ in range(5))
+    """A name from `generateName`: the prefix, cut so that every kind of name has room for it, and five random characters."""
+    return prefix[: 63 - 5] + "".join(secrets.choice(_SUFFIX_ALPHABET) for _ in range(5))

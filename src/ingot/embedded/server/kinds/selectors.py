@@ -78,7 +78,7 @@ EVERYTHING: Final = Selector()
 def parse(labels: str, fields: str, *, known_fields: frozenset[str]) -> Selector:
     return Selector(
         tuple(_label(term) for term in _terms(labels)),
-        tuple(_field(term, known_fields) for term in _terms(fields)),
+        tuple(_field(term, known_fields) for term in _terms(fields) if term),
     )
 
 
@@ -99,7 +99,7 @@ def _terms(text: str) -> list[str]:
             terms.append(text[start:position])
             start = position + 1
     terms.append(text[start:])
-    return [term.strip() for term in terms if term.strip()]
+    return [term.strip() for term in terms] if text.strip() else []
 
 
 def _label(term: str) -> Requirement:
@@ -141,7 +141,7 @@ def _field(term: str, known: frozenset[str]) -> Requirement:
 
 
 def _split_field(term: str) -> tuple[str, str, str]:
-    found = re.fullmatch(r"(?P<key>[^=!]+)(?P<operator>!=|==|=)(?P<value>.*)", term)
+    found = re.fullmatch(r"(?P<key>[^=!]+)(?P<operator>!=|==|=)(?P<value>(?:[^\\=]|\\.)*)", term)
     if not found:
         return term, "", ""
     return found["key"].strip(), found["operator"], re.sub(r"\\(.)", r"\1", found["value"].strip())

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ingot.embedded.server.documents import Document, encode
-from ingot.embedded.server.errors import Refused, cause, expired, invalid
+from ingot.embedded.server.errors import Refused, expired
 from ingot.embedded.server.face.rendering import View
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.selectors import EVERYTHING, Selector
@@ -35,7 +35,6 @@ class WatchQuery:
     version: str = ""
     bookmarks: bool = False
     initial_events: bool | None = None
-    not_older_than: bool = False
     timeout: float = 0.0
 
 
@@ -44,7 +43,6 @@ def events(store: Store, kind: Kind, query: WatchQuery, view: View) -> AsyncIter
 
     A query that cannot be answered is refused here and now, before anything is sent.
     """
-    _check(kind, query)
     collection = store.collection(kind)
     return _stream(store, collection, collection.era, query, view, _first_version(store, query))
 
@@ -82,12 +80,6 @@ async def _stream(
         # What came while we sent has rung already; only when there is nothing new is it time to wait.
         if cursor == store.version:
             await collection.bell.wait(min(next_bookmark, deadline) - now)
-
-
-def _check(kind: Kind, query: WatchQuery) -> None:
-    if query.initial_events is not None and not query.not_older_than:
-        words = "resourceVersionMatch must be set to NotOlderThan if sendInitialEvents is set"
-        raise invalid(kind, "", [cause("Forbidden", "resourceVersionMatch", words)])
 
 
 def _first_version(store: Store, query: WatchQuery) -> int | None:

@@ -99,7 +99,10 @@ def carried_over(metadata: Document, old: Document) -> None:
 
 def problems(kind: Kind, metadata: Document, old: Document | None) -> list[Cause]:
     found: list[Cause] = []
-    name = metadata.get("name", "")
+    name, prefix = metadata.get("name", ""), metadata.get("generateName", "")
+    # A prefix may end where a name may not; something follows it.
+    if old is None and prefix and (problem := kind.name_problem(f"{prefix.removesuffix('-')}a")):
+        found.append(cause("Invalid", "metadata.generateName", problem, shown=_quoted(prefix)))
     if not name:
         found.append(cause("Required", "metadata.name", "name or generateName is required"))
     elif old is None and (problem := kind.name_problem(name)):

@@ -90,8 +90,10 @@ class Registry:
         self._by_name = {(kind.group, kind.kind): kind.home for kind in self.kinds}
         self._by_name |= {(kind.group, kind.kind): kind for kind in self._homes}
         for kind in (*self.kinds, *self._homes):
-            # Compiling a large schema takes a while; better now than during somebody's request.
-            _ = kind.shape
+            # Compiling a large schema takes a while; better now than during somebody's request. The built-in kinds have small
+            # ones, of which most servers need a few: those are compiled when they are.
+            if not kind.built_in:
+                _ = kind.shape
         self.revision += 1
 
 

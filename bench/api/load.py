@@ -6,11 +6,12 @@ one can see it.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -54,9 +55,17 @@ def requests(
     server: Server, method: str, path: str, *, count: int, clients: int, body: str = "", **more: str | int
 ) -> Outcome:
     """So many requests from so many clients at once."""
-    return _run(server, "requests", method=method, path=path, count=count, clients=clients, body=body, **more)
+    options: dict[str, str | int] = {
+        "method": method,
+        "path": path,
+        "count": count,
+        "clients": clients,
+        **more,
+    }
+    return _ended(server, _started(server, "requests", body, options))
 
 
+@contextlib.contextmanager
 def watches(
     server: Server,
     path: str,
@@ -67,21 +76,28 @@ def watches(
     body: str,
     count: int,
     **more: str,
-) -> Outcome:
-    """So many watchers, and so many writes that each of them has to see."""
-    return _run(
-        server,
-        "watch",
-        path=path,
-        watchers=watchers,
-        method=method,
-        **{"write-path": write_path, **more},
-        body=body,
-        count=count,
-    )
+) -> Iterator[tuple[Outcome, Callable[[], Outcome]]]:
+    """So many watchers, all of them open: how that went, and what writes and waits until each has seen each write."""
+    options: dict[str, str | int] = {
+        "path": path,
+        "watchers": watchers,
+        "method": method,
+        "write-path": write_path,
+        "count": count,
+    }
+    program = _started(server, "watch", body, {**options, **more})
+    try:
+        assert program.stdout is not None
+        opened = program.stdout.readline()
+        if not opened:
+            raise LoadFailed(f"{server.name}: {program.communicate()[1].strip()}")
+        yield _outcome(server, opened), lambda: _ended(server, program)
+    finally:
+        program.kill()
+        program.wait()
 
 
-def _run(server: Server, what: str, *, body: str, **options: str | int) -> Outcome:
+def _started(server: Server, what: str, body: str, options: Mapping[str, str | int]) -> subprocess.Popen[str]:
     command = [str(built()), what, "-url", server.url, "-ca", str(server.ca), "-token", str(server.token)]
     for name, value in options.items():
         command += [f"-{name}", str(value)]
@@ -89,10 +105,19 @@ def _run(server: Server, what: str, *, body: str, **options: str | int) -> Outco
         file = server.folder / "body.json"
         file.write_text(body)
         command += ["-body", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise LoadFailed(f"{server.name}: {done.stderr.strip()}")
-    found = json.loads(done.stdout)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+
+
+def _ended(server: Server, program: subprocess.Popen[str]) -> Outcome:
+    said, wrong = program.communicate("go on\n")
+    if program.returncode != 0:
+        raise LoadFailed(f"{server.name}: {wrong.strip()}")
+    return _outcome(server, said)
+
+
+def _outcome(server: Server, line: str) -> Outcome:
+    found = json.loads(line)
     if found["errors"]:
         raise LoadFailed(
             f"{server.name}: {found['errors']} of {found['count']} failed, as: {found['first_error']}"
@@ -102,6 +127,6 @@ def _run(server: Server, what: str, *, body: str, **options: str | int) -> Outco
         seconds=found["seconds"],
         rate=found["rate"],
         bytes=found["bytes"],
-        latency_ms=found["latency_ms"],
+        latency_ms=found["latency_ms"] or {},
         client_cpu=found["client_cpu_seconds"],
     )

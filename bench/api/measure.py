@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -57,8 +57,8 @@ def figures(server: Server, size: Size, say: Callable[[str], None]) -> list[Figu
     add(Figure(f"memory with {size.hosts:,} hosts", memory(server.pids.values()), "MB", True))
     for title, accept in (("JSON", "application/json"), ("table", hosts.TABLE)):
         add(_list(server, size, title, accept))
-    add(_watches(server, size))
-    add(Figure("memory after all of this", memory(server.pids.values()), "MB", True))
+    for figure in _watches(server, size):
+        add(figure)
     return found
 
 
@@ -144,10 +144,10 @@ def _list(server: Server, size: Size, title: str, accept: str) -> Figure:
     )
 
 
-def _watches(server: Server, size: Size) -> Figure:
+def _watches(server: Server, size: Size) -> Iterator[Figure]:
     version = json.loads(server.get(f"{hosts.PATH}?limit=1"))["metadata"]["resourceVersion"]
     before = processor_time(server.pids.values())
-    outcome = load.watches(
+    with load.watches(
         server,
         f"{hosts.PATH}?watch=true&resourceVersion={version}",
         watchers=size.watchers,
@@ -156,10 +156,16 @@ def _watches(server: Server, size: Size) -> Figure:
         body=hosts.change(),
         count=size.events,
         type=hosts.MERGE_PATCH,
-    )
-    spent = processor_time(server.pids.values()) - before
+    ) as (opened, deliver):
+        between = processor_time(server.pids.values())
+        cpu = _each(between - before, opened.count)
+        yield Figure(f"{size.watchers:,} watches opened", opened.rate, "/s", False, cpu)
+        yield Figure(f"memory with {size.watchers:,} watches", memory(server.pids.values()), "MB", True)
+        between = processor_time(server.pids.values())
+        outcome = deliver()
+    spent = processor_time(server.pids.values()) - between
     title = f"deliveries, {size.watchers:,} watchers, {size.events} events"
-    return Figure(title, outcome.rate, "/s", False, _each(spent, outcome.count), _latency(outcome))
+    yield Figure(title, outcome.rate, "/s", False, _each(spent, outcome.count), _latency(outcome))
 
 
 def _each(spent: float, count: int) -> str:

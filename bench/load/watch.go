@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,11 +15,25 @@ import (
 
 // Many watches and one writer: how long until every watcher has seen every write. A latency is from the start of a write
 // to its arrival at one watcher; events come in the order of the writes.
+//
+// When all watches are open it says so, and waits for a line before it goes on: whoever measures the server can look.
 func watch(t *target, given options) (report, error) {
+	begun := time.Now()
 	streams, err := opened(t, given)
 	if err != nil {
 		return report{}, err
 	}
+	taken := time.Since(begun).Seconds()
+	if err := json.NewEncoder(os.Stdout).Encode(report{
+		Count: given.watchers, Seconds: taken, Rate: float64(given.watchers) / taken,
+	}); err != nil {
+		return report{}, err
+	}
+	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+	return delivered(t, given, streams)
+}
+
+func delivered(t *target, given options, streams []io.ReadCloser) (report, error) {
 	written := make([]time.Time, given.count)
 	taken := make([]time.Duration, given.count*given.watchers)
 	var received atomic.Int64

@@ -1,7 +1,7 @@
 """Structural schemas: those that say of every field what type it has, apart from what its values may be.
 
 Only objects with such a schema can be pruned and given defaults, so that a definition must have one for each version.
-`problems` says what keeps a schema from being structural, and what is wrong with its words, as Kubernetes says it.
+`problems` says what keeps a schema from being structural, as Kubernetes says it; single words are left to `words`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from ingot.embedded.server.errors import Cause, cause
-from ingot.embedded.server.kinds.definitions import words as schema_words
 from ingot.embedded.server.kinds.definitions.phrases import must_be, shown
 from ingot.embedded.server.kinds.definitions.words import (
     EITHER,
@@ -31,12 +30,7 @@ _INT_OR_STRING: Final = [{"type": "integer"}, {"type": "string"}]
 def problems(schema: Schema, where: str) -> list[Cause]:
     found = _invariants(schema, "root", where)
     found += _completeness(schema, schema, where, where)
-    return sorted(found, key=lambda found: (found.field, found.message)) + schema_words.problems(
-        schema, where
-    )
-
-
-# What makes a schema structural
+    return sorted(found, key=lambda found: (found.field, found.message))
 
 
 def _invariants(schema: Schema, level: str, where: str) -> list[Cause]:
@@ -111,14 +105,15 @@ def _meta(schema: Schema, level: str, where: str) -> list[Cause]:
     return found
 
 
-def _junctors(schema: Schema, where: str) -> list[Cause]:
+def _junctors(schema: Schema, where: str, *, nested_in_one: bool = False) -> list[Cause]:
     found: list[Cause] = []
     for word in JUNCTORS:
         nested = schema.get(word, [])
-        if word == "anyOf" and nested == _INT_OR_STRING:
+        if word == "anyOf" and nested == _INT_OR_STRING and not nested_in_one:
             continue
         for index, child in enumerate(nested):
-            either = word == "allOf" and index == 0 and child.get("anyOf") == _INT_OR_STRING
+            first = word == "allOf" and index == 0 and not nested_in_one
+            either = first and child.get("anyOf") == _INT_OR_STRING
             found += _nested(child, f"{where}.{word}[{index}]", either=either)
     if isinstance(schema.get("not"), Mapping):
         found += _nested(schema["not"], f"{where}.not")
@@ -150,7 +145,7 @@ _NOT_NESTED: Final = {
 
 def _nested(schema: Schema, where: str, *, either: bool = False) -> list[Cause]:
     """Under a junctor a schema may only narrow values, never say what there is."""
-    found = _junctors({**schema, "anyOf": []} if either else schema, where)
+    found = _junctors({**schema, "anyOf": []} if either else schema, where, nested_in_one=True)
     if isinstance(items := schema.get("items"), Mapping):
         found += _nested(items, f"{where}.items")
     for name, child in schema.get("properties", {}).items():
@@ -161,7 +156,7 @@ def _nested(schema: Schema, where: str, *, either: bool = False) -> list[Cause]:
     found += [
         cause("Forbidden", f"{where}.{word}", words)
         for word, words in _NOT_NESTED.items()
-        if schema.get(word) not in (None, "", False, [])
+        if schema.get(word) not in ((None,) if word == "default" else (None, "", False, []))
     ]
     return found
 

@@ -10,6 +10,7 @@ from ingot.embedded.server.documents import Document, dig
 from ingot.embedded.server.errors import Cause, cause
 from ingot.embedded.server.kinds import jsonpath
 from ingot.embedded.server.kinds.definitions import structural
+from ingot.embedded.server.kinds.definitions import words as schema_words
 from ingot.embedded.server.kinds.definitions.phrases import no_label, shown
 from ingot.embedded.server.kinds.schema import Shape
 
@@ -115,35 +116,47 @@ _WITH_STATUS: Final = frozenset(
 
 def _schema(version: Version, schema: Mapping[str, Any], where: str) -> list[Cause]:
     found: list[Cause] = []
-    if "status" in (version.get("subresources") or {}) and set(schema) - _WITH_STATUS:
+    said = {word for word, value in schema.items() if value not in (False, "", [], {})}
+    if "status" in (version.get("subresources") or {}) and said - _WITH_STATUS:
         words = f"only {sorted(_WITH_STATUS)} fields are allowed at the root of the schema if the status subresource is enabled"
         found.append(cause("Invalid", where, words))
     if schema.get("nullable"):
         found.append(cause("Forbidden", f"{where}.nullable", "nullable cannot be true at the root"))
-    found += structural.problems(schema, where)
-    if not found:
-        found = list(_defaults(schema, where, root=True))
-    if not found:
-        found = _compiled(schema, where)
-    return found
+    unstructured, unclear = structural.problems(schema, where), schema_words.problems(schema, where)
+    if not unstructured:
+        unstructured = list(_defaults(schema, where, root=True))
+    return found + unstructured + unclear or _compiled(schema, where)
 
 
 def _defaults(schema: Mapping[str, Any], where: str, *, root: bool = False) -> Iterator[Cause]:
     """Defaults must be what the schema allows. Inside metadata there are none, or the rules for metadata hold."""
-    if "default" in schema:
-        shape = Shape({"type": "object", "properties": {"default": schema}})
+    if "default" in schema and (shape := _shape_of({"type": "object", "properties": {"default": schema}})):
         probe = {"default": copy.deepcopy(schema["default"])}
         if shape.conform(probe, defaults=False):
             words = "must not have unknown fields"
             yield cause("Invalid", f"{where}.default", words, shown=shown(schema["default"]))
         for found in shape.problems(probe):
             yield Cause(f"{where}.{found.field}", found.reason, found.message)
+        if root and isinstance(schema["default"], dict):
+            yield from (
+                cause("Required", f"{where}.default.{name}", "")
+                for name in ("apiVersion", "kind")
+                if not schema["default"].get(name)
+            )
     meta = ("metadata", "kind", "apiVersion") if root or schema.get("x-kubernetes-embedded-resource") else ()
     for name, child in schema.get("properties", {}).items():
         if name not in meta:
             yield from _defaults(child, f"{where}.properties[{name}]")
     if isinstance(items := schema.get("items"), Mapping):
         yield from _defaults(items, f"{where}.items")
+
+
+def _shape_of(schema: Mapping[str, Any]) -> Shape | None:
+    """None where a word in it is wrong, which is said elsewhere."""
+    try:
+        return Shape(schema)
+    except ValueError:
+        return None
 
 
 def _compiled(schema: Mapping[str, Any], where: str) -> list[Cause]:
@@ -214,7 +227,7 @@ def _selectable(version: Version, schema: Mapping[str, Any], where: str) -> list
         for step in path.removeprefix(".").split("."):
             part = dig(part, "properties", step)
         if part is None or not path.startswith("."):
-            words = "is an invalid path: it names no field of the schema"
+            words = "is an invalid path: does not refer to a valid field"
         elif path.split(".")[1] == "metadata":
             words = "must not point to fields in metadata"
         elif part.get("type") not in ("string", "boolean", "integer"):

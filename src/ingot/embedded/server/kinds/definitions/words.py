@@ -69,10 +69,15 @@ def children(schema: Schema) -> Iterator[tuple[str, Any]]:
 
 
 def cut_unknown(schema: Document) -> list[str]:
-    """Drop what is no word of a schema, in place, and answer with the paths of it. A null counts as absent."""
+    """Drop what is no word of a schema, in place, and answer with the paths of it.
+
+    A null counts as absent, and so does a flag that is off, except for the one that says something then.
+    """
     unknown = [word for word in schema if word not in _WORDS]
-    for word in [word for word, value in schema.items() if word not in _WORDS or value is None]:
-        del schema[word]
+    for word, value in list(schema.items()):
+        off = value is False and _WORDS.get(word) == _FLAG and word != PRESERVE
+        if word not in _WORDS or value is None or off:
+            del schema[word]
     for path, child in children(schema):
         if isinstance(child, dict):
             # Strict checking names the fields as they are in the document.
@@ -90,7 +95,10 @@ def misshapen(schema: object) -> str:
         if value is not None and not _FITS[wanted](value):
             return f"{word} must be {wanted}"
     for path, child in children(schema):
-        if child is not None and not isinstance(child, bool) and (found := misshapen(child)):
+        # Dependencies, which are refused anyway, may be lists of names.
+        if isinstance(child, bool | None) or (path.startswith("dependencies[") and isinstance(child, list)):
+            continue
+        if found := misshapen(child):
             return f"{path}.{found}"
     return ""
 
@@ -222,14 +230,14 @@ def _set_items(items: Schema, where: str) -> list[Cause]:
 
 def _map_list(schema: Schema, keys: Sequence[str], where: str) -> list[Cause]:
     items = schema.get("items")
+    found: list[Cause] = []
     if not keys:
-        return [cause("Required", f"{where}.{KEYS}", f"must not be empty if {LIST_TYPE} is map")]
+        found.append(cause("Required", f"{where}.{KEYS}", f"must not be empty if {LIST_TYPE} is map"))
     if not isinstance(items, Mapping):
-        return [cause("Required", f"{where}.items", f"must have a schema if {LIST_TYPE} is map")]
+        return [*found, cause("Required", f"{where}.items", f"must have a schema if {LIST_TYPE} is map")]
     if items.get("type") != "object":
         words = f"must be object if parent array's {LIST_TYPE} is map"
-        return [cause("Invalid", f"{where}.items.type", words, shown=shown(items.get("type", "")))]
-    found: list[Cause] = []
+        return [*found, cause("Invalid", f"{where}.items.type", words, shown=shown(items.get("type", "")))]
     for index, key in enumerate(keys):
         found += _map_key(items, key, where, keys)
         if key in keys[:index]:

@@ -84,13 +84,20 @@ async def of_parts(
         return warn(of_bytes(b"".join((first, second, *pieces))), warnings)
     response = warn(endless(), warnings)
     await response.prepare(request)
-    await response.write(first)
-    while second is not None:
-        await response.write(second)
-        # Writing waits only for a slow reader; a fast one must not keep everybody else waiting.
-        await asyncio.sleep(0)
-        second = next(pieces, None)
-    await response.write_eof()
+    try:
+        await response.write(first)
+        while second is not None:
+            await response.write(second)
+            # Writing waits only for a slow reader; a fast one must not keep everybody else waiting.
+            await asyncio.sleep(0)
+            second = next(pieces, None)
+        await response.write_eof()
+    except (
+        Exception
+    ):  # whatever it is, an answer that has begun cannot become another one: it is cut, and seen to be cut
+        if request.transport is not None:
+            request.transport.abort()
+        raise
     return response
 
 

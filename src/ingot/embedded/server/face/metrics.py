@@ -19,6 +19,8 @@ from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.storage.store import Store
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+# What permissions call create and update, metrics call by their method.
+_WORDS: Final = {"create": "POST", "update": "PUT"}
 _LAG_EVERY: Final = 0.5
 _DURATIONS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 _COMMITS: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.0)
@@ -67,11 +69,8 @@ class Metrics:
         store.on_commit = self._commit_seen
 
     def answered(self, verb: str, kind: Kind | None, subresource: str, code: int, seconds: float) -> None:
-        place = (
-            (verb.upper(), kind.group, kind.version, kind.plural, subresource)
-            if kind
-            else (verb.upper(), "", "", "", "")
-        )
+        word = _WORDS.get(verb, verb.upper())
+        place = (word, kind.group, kind.version, kind.plural, subresource) if kind else (word, "", "", "", "")
         self._requests.labels(*place, str(code)).inc()
         if verb != "watch":
             self._durations.labels(*place).observe(seconds)

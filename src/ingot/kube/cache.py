@@ -10,7 +10,8 @@ News comes from three sides, and each is believed in its own way:
   that is not in the cache has been deleted since, and must not come back from the dead.
 
 After any sequence of lists, watches and own writes the cache equals what the API held at the last version seen, or is ahead
-of it by our own writes.
+of it by our own writes. An entry holds no bytes but its own: a kind with undecoded parts says how to cut them out of the page or
+the stretch of a watch that they came in (`compact`).
 """
 
 from __future__ import annotations
@@ -46,7 +47,10 @@ class HistoryWentBack(Exception):
 class Cache(Generic[T]):
     """Entries by key and by index."""
 
-    def __init__(self, indexes: Mapping[str, IndexFunction[T]]) -> None:
+    def __init__(
+        self, indexes: Mapping[str, IndexFunction[T]], *, compact: Callable[[T], T] | None = None
+    ) -> None:
+        self._compact = compact
         self.version = ""
         """All changes up to this version are in; "" before the first list has ended."""
         self._entries: dict[Key, T] = {}
@@ -143,6 +147,8 @@ class Cache(Generic[T]):
         old = self._entries.get(key)
         if old is not None and _same(old, new):
             return None
+        if self._compact is not None:
+            new = self._compact(new)
         self._entries[key] = new
         self._reindex(key, old, new)
         return Change(key, old, new, initial=not self.version)

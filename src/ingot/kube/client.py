@@ -305,10 +305,8 @@ class Client:
                 # The stream is open: from here on nothing after this version is kept from the reader.
                 yield Bookmark(resource_version)
             async for chunk in content.iter_any():
-                for line in lines.feed(chunk):
-                    news = reader.read(line)
-                    if news is not None:
-                        yield news
+                for news in reader.read(lines.feed(chunk)):
+                    yield news
 
 
 def _whole(kind: Resource[T], body: T | Mapping[str, object], namespace: str) -> tuple[dict[str, Any], Key]:

@@ -70,7 +70,8 @@ class Informer(Generic[T]):
         self._silence = silence
         self._streamed_list = streamed_list
         self._backoff = backoff
-        self._cache: Cache[T] = Cache(indexes)
+        # Kinds with undecoded parts have this method; it is theirs because only they know where those parts are.
+        self._cache: Cache[T] = Cache(indexes, compact=getattr(kind.type, "compact", None))
         self._count = CACHED_OBJECTS.labels(kind.kind)
         self._subscribers: list[Callable[[Change[T]], None]] = []
         self._synced = asyncio.Event()

@@ -9,6 +9,7 @@ removed, and the log says which field is wrong.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar, cast
 
@@ -69,20 +70,20 @@ class Lines:
         self._pieces: list[bytes] = []
         self._size = 0
 
-    def feed(self, chunk: bytes) -> list[bytes]:
-        """The lines that this chunk completes, without empty ones."""
-        *whole, rest = chunk.split(b"\n")
-        if whole:
-            self._pieces.append(whole[0])
-            whole[0] = b"".join(self._pieces)
+    def feed(self, chunk: bytes) -> bytes:
+        """The whole lines that there are with this chunk, each with its end; b"" while the first is not at its end."""
+        end = chunk.rfind(b"\n") + 1
+        whole = b""
+        if end:
+            whole = b"".join([*self._pieces, chunk[:end]])
             self._pieces, self._size = [], 0
-        self._pieces.append(rest)
-        self._size += len(rest)
+        self._pieces.append(chunk[end:])
+        self._size += len(chunk) - end
         if self._size > self._longest:
             raise Unreadable(
                 f"a line of the watch is longer than {self._longest} bytes; this is not a Kubernetes API"
             )
-        return [line for line in whole if line]
+        return whole
 
 
 class _Event(msgspec.Struct, Generic[Told]):
@@ -104,24 +105,29 @@ class EventReader(Generic[T]):
             "msgspec.json.Decoder[_Event[T]]", msgspec.json.Decoder(cast("Any", _Event)[kind.type])
         )
 
-    def read(self, line: bytes) -> News[T] | None:
-        """The news in a line; None for a kind of event this version does not know. Raises what an ERROR event says."""
+    def read(self, lines: bytes) -> Iterator[News[T]]:
+        """The news in whole lines, in their order. Events of unknown kinds are passed over; raises what an ERROR event says."""
         try:
-            event = self._events.decode(line)
+            # All lines in one go, because nearly all of them are objects that were put.
+            events = self._events.decode_lines(lines)
         except msgspec.DecodeError:
-            return self._read_with_care(line)
-        if event.type in _PUT:
-            return Put(named(self._kind, event.object))
-        return self._read_with_care(line)
+            events = []
+        if events and all(event.type in _PUT for event in events):
+            for event in events:
+                yield Put(named(self._kind, event.object))
+            return
+        for line in lines.split(b"\n"):
+            if line and (news := self._read_with_care(line)) is not None:
+                yield news
 
     def _read_with_care(self, line: bytes) -> News[T] | None:
-        """What is not an object of its kind, or an object that does not fit: seldom, so it may cost a second look."""
+        """One line, whatever it is."""
         try:
             event = self._raw_events.decode(line)
             if event.type == "ERROR":
                 raise self._refusal(event.object)
             if event.type in _PUT:
-                return self._unfit(event.object)
+                return self._put(event.object)
             metadata = self._metadata.decode(event.object)
         except msgspec.DecodeError as error:
             raise Unreadable(f"{self._doing}: a line that is no watch event ({error})") from error
@@ -132,7 +138,7 @@ class EventReader(Generic[T]):
             return (Listed if ended else Bookmark)(metadata.metadata.resource_version)
         return None
 
-    def _unfit(self, raw: msgspec.Raw) -> News[T]:
+    def _put(self, raw: msgspec.Raw) -> News[T]:
         try:
             return Put(named(self._kind, msgspec.json.decode(raw, type=self._kind.type)))
         except msgspec.ValidationError as error:

@@ -101,6 +101,17 @@ class CacheFollowsTheApi(RuleBasedStateMachine):
         assert self.pages
         self.tell(self.cache.listed(self.pages.pop()))
 
+    @precondition(lambda self: self.pages == [])
+    @rule(steps=st.integers(1, 5))
+    def the_list_is_a_stream_on_which_things_change(self, steps: int) -> None:
+        """What was there has been told, the end of the list not yet: what happens now belongs to the list."""
+        for version, name, found in [entry for entry in self.history if entry[0] > self.list_version][:steps]:
+            if found is None:
+                self.tell(self.cache.unlisted(Key("", name), str(version)))
+            else:
+                self.tell(self.cache.listed(found))
+            self.list_version = version
+
     @precondition(lambda self: self.pages is not None)
     @rule()
     def end(self) -> None:
@@ -141,6 +152,19 @@ def filled(*things: Object, version: int = 10) -> Cache[Object]:
         cache.listed(item)
     cache.end_list(str(version))
     return cache
+
+
+def test_entries_are_kept_compact():
+    cache: Cache[Object] = Cache(
+        {}, compact=lambda item: thing(item.metadata.name, version_of(item), "compact")
+    )
+    cache.begin_list()
+    change = cache.listed(thing("a", 5))
+    cache.end_list("10")
+    assert change is not None
+    assert change.new is cache.get(Key("", "a"))
+    assert change.new is not None
+    assert change.new.metadata.uid == "compact"
 
 
 def test_an_api_that_goes_back_in_time_is_noticed():

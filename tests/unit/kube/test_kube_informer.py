@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 
+import msgspec
 import pytest
 from aiohttp import web
 from kube_scripted_api import WIDGET, ScriptedApi, Widget, status
@@ -252,6 +254,19 @@ async def test_refusals_are_told_once_and_tried_until_they_end(
     assert caplog.text.count("cannot list") == 1
 
 
+async def test_a_server_that_asks_for_time_is_given_it(api: ScriptedApi, client: Client):
+    async def later(request: web.Request) -> web.Response:
+        asked.append(asyncio.get_running_loop().time())
+        return await status(429, "TooManyRequests", "starting", Retry_After="1")(request)
+
+    asked: list[float] = []
+    api.faults.append(later)
+    async with running(Informer(client, WIDGET, backoff=Backoff(first=0.001, limit=0.5), streamed_list=30)):
+        waited = asyncio.get_running_loop().time() - asked[0]
+    # As long as it asks for, but never longer than the longest wait of our own.
+    assert waited >= 0.5
+
+
 async def test_an_object_that_turns_unreadable_leaves_the_cache_until_it_is_mended(
     api: ScriptedApi, informer: Informer[Widget], eventually: Eventually, caplog: pytest.LogCaptureFixture
 ):
@@ -286,6 +301,29 @@ async def test_pages_that_expire_are_replaced_by_one_list(
     api.after_page = api.page_tokens.clear
     async with running(Informer(client, WIDGET, backoff=QUICK)) as informer:
         assert len(list(informer.items())) == 600
+
+
+class Bulky(Widget):
+    """A widget with a part that stays undecoded, and so holds on to the bytes around it until it is told not to."""
+
+    status: msgspec.Raw = msgspec.Raw(b"{}")
+    compacted: bool = False
+
+    def compact(self) -> Bulky:
+        return msgspec.structs.replace(self, status=self.status.copy(), compacted=True)
+
+
+async def test_an_undecoded_part_does_not_keep_the_bytes_around_it_alive(
+    api: ScriptedApi, client: Client, eventually: Eventually
+):
+    api.put("listed", status={"inventory": "x"})
+    informer = Informer(client, dataclasses.replace(WIDGET, type=Bulky), backoff=QUICK)
+    async with running(informer):
+        api.put("watched", status={"inventory": "y"})
+        await eventually(lambda: informer.get(Key("default", "watched")) is not None)
+        found = {item.metadata.name: msgspec.json.decode(item.status) for item in informer.items()}
+        assert found == {"listed": {"inventory": "x"}, "watched": {"inventory": "y"}}
+        assert all(item.compacted for item in informer.items())
 
 
 # Lists as streams

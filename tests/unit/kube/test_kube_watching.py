@@ -11,7 +11,7 @@ from kube_scripted_api import WIDGET, Widget
 
 from ingot.api.meta import Key
 from ingot.kube import ApiError, Gone, Unavailable, Unreadable
-from ingot.kube.watching import Bookmark, EventReader, Lines, Put, Removed
+from ingot.kube.watching import Bookmark, EventReader, Lines, Listed, News, Put, Removed
 
 
 def reader() -> EventReader[Widget]:
@@ -19,7 +19,12 @@ def reader() -> EventReader[Widget]:
 
 
 def line(event: str, body: object) -> bytes:
-    return json.dumps({"type": event, "object": body}).encode()
+    return json.dumps({"type": event, "object": body}).encode() + b"\n"
+
+
+def only(lines: bytes) -> News[Widget]:
+    (news,) = reader().read(lines)
+    return news
 
 
 @given(
@@ -31,23 +36,25 @@ def test_lines_do_not_depend_on_how_the_bytes_are_cut(content: list[bytes], cuts
     whole = b"".join(part + b"\n" for part in content) + rest
     edges = [0, *sorted(min(cut, len(whole)) for cut in cuts), len(whole)]
     lines = Lines()
-    found: list[bytes] = []
+    found = b""
     for start, end in zip(edges, edges[1:], strict=False):  # noqa: RUF007 - pairs of edges, read as from and to
-        found += lines.feed(whole[start:end])
-    assert found == [part for part in content if part]
+        fed = lines.feed(whole[start:end])
+        assert not fed or fed.endswith(b"\n")
+        found += fed
+    assert found == whole.removesuffix(rest)
 
 
 def test_a_line_without_end_is_refused():
     lines = Lines(longest=1000)
     for _ in range(10):
-        assert lines.feed(b"x" * 100) == []
+        assert lines.feed(b"x" * 100) == b""
     with pytest.raises(Unreadable, match="longer than 1000 bytes"):
         lines.feed(b"x")
 
 
 @pytest.mark.parametrize("event", ["ADDED", "MODIFIED"])
 def test_an_object_that_is_there_is_put(event: str):
-    news = reader().read(line(event, {"metadata": {"name": "a"}, "spec": {"size": 3}, "unknown": [1]}))
+    news = only(line(event, {"metadata": {"name": "a"}, "spec": {"size": 3}, "unknown": [1]}))
     assert isinstance(news, Put)
     assert (news.object.spec.size, news.object.kind) == (3, "Widget")
 
@@ -57,15 +64,47 @@ def test_an_object_that_went_is_removed_at_the_version_of_its_end():
         "metadata": {"name": "a", "namespace": "n", "resourceVersion": "7"},
         "spec": {"size": "unreadable"},
     }
-    assert reader().read(line("DELETED", body)) == Removed(Key("n", "a"), "7")
+    assert only(line("DELETED", body)) == Removed(Key("n", "a"), "7")
 
 
 def test_a_bookmark_is_only_a_version():
-    assert reader().read(line("BOOKMARK", {"metadata": {"resourceVersion": "9"}})) == Bookmark("9")
+    assert only(line("BOOKMARK", {"metadata": {"resourceVersion": "9"}})) == Bookmark("9")
+
+
+def test_the_end_of_what_was_there_is_told_apart_from_other_bookmarks():
+    metadata = {"resourceVersion": "9", "annotations": {"k8s.io/initial-events-end": "true"}}
+    assert only(line("BOOKMARK", {"metadata": metadata})) == Listed("9")
 
 
 def test_a_kind_of_event_that_is_not_known_is_passed_over():
-    assert reader().read(line("SPARKLE", {"metadata": {}})) is None
+    assert list(reader().read(line("SPARKLE", {"metadata": {}}))) == []
+
+
+def test_many_lines_are_told_in_their_order_up_to_the_error():
+    def widget(name: str, size: object = 1) -> dict[str, object]:
+        return {"metadata": {"name": name, "resourceVersion": "5"}, "spec": {"size": size}}
+
+    lines = [
+        line("ADDED", widget("a")),
+        b"\n",
+        line("MODIFIED", widget("unfit", "large")),
+        line("DELETED", widget("c")),
+        line("BOOKMARK", {"metadata": {"resourceVersion": "6"}}),
+        line("ADDED", widget("d")),
+    ]
+    put, unfit, removed, bookmark, last = reader().read(b"".join(lines))
+    assert isinstance(put, Put)
+    assert put.object.key.name == "a"
+    assert unfit == Removed(Key("", "unfit"), "5")
+    assert removed == Removed(Key("", "c"), "5")
+    assert bookmark == Bookmark("6")
+    assert isinstance(last, Put)
+    broken = reader().read(
+        line("ADDED", widget("a")) + line("ERROR", {"code": 410}) + line("ADDED", widget("b"))
+    )
+    assert isinstance(next(broken), Put)
+    with pytest.raises(Gone):
+        next(broken)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +118,7 @@ def test_a_kind_of_event_that_is_not_known_is_passed_over():
 )
 def test_an_error_event_is_raised_as_what_it_says(body: object, error: type[ApiError]):
     with pytest.raises(error) as caught:
-        reader().read(line("ERROR", body))
+        only(line("ERROR", body))
     assert type(caught.value) is error
     assert str(caught.value).startswith("watch Widgets: ")
 
@@ -87,4 +126,4 @@ def test_an_error_event_is_raised_as_what_it_says(body: object, error: type[ApiE
 @pytest.mark.parametrize("content", [b"{", b"[]", b"7", b'{"type": 3}', b'{"type":"DELETED","object":[]}'])
 def test_what_is_no_event_is_unreadable(content: bytes):
     with pytest.raises(Unreadable):
-        reader().read(content)
+        only(content + b"\n")

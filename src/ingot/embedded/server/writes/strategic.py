@@ -39,7 +39,8 @@ def _merged(target: object, patch: Mapping[str, Any], structure: Structure) -> D
                 made[field] = [item for item in _list(field, made[field]) if item not in gone]
         elif name.startswith("$"):
             continue
-        elif value is None:
+        elif value is None or (_is_directive(value) and not isinstance(made.get(name), dict)):
+            # There is nothing that the directive could be about.
             made.pop(name, None)
         else:
             made[name] = _value(made.get(name), value, structure.field(name))
@@ -87,7 +88,7 @@ def _merged_list(target: Sequence[Any], patch: Sequence[Any], key: str, structur
         made = [value for index, value in enumerate(values) if value not in values[:index]]
         return _in_order(made, patch, target, key)
     if any(isinstance(item, dict) and item.get(_PATCH) == "replace" for item in patch):
-        return [item for item in patch if not (isinstance(item, dict) and _PATCH in item)]
+        return [item for item in patch if not _is_directive(item)]
     made = list(target)
     for item in patch:
         known = _key_of(item, key)
@@ -137,16 +138,21 @@ def _identity(item: Any, key: str | None) -> Any:
 
 
 def _check_order(field: str, patch: object, order: Sequence[Any], structure: Structure) -> None:
-    """An order that leaves out what the patch sets was made for another patch."""
+    """An order that does not have what the patch sets, in the same order, was made for another patch."""
     key = structure.merged_by
-    known = [_identity(item, key) for item in order]
-    for item in patch if isinstance(patch, list) else ():
-        is_deleted = isinstance(item, dict) and item.get(_PATCH) == "delete"
-        if not is_deleted and _identity(item, key) not in known:
-            raise Refused(500, "", f"the order given for {field} does not name all that the patch sets in it")
+    known = iter([_identity(item, key) for item in order])
+    set_ = (
+        [_identity(item, key) for item in patch if not _is_directive(item)] if isinstance(patch, list) else []
+    )
+    if order and not all(item in known for item in set_):
+        raise Refused(500, "", f"the patch sets elements of {field} in another order than the one it gives")
 
 
 # Small parts
+
+
+def _is_directive(value: object) -> bool:
+    return isinstance(value, dict) and _PATCH in value
 
 
 def _list(name: str, value: object) -> list[Any]:
@@ -158,11 +164,11 @@ def _list(name: str, value: object) -> list[Any]:
 def _plain(value: Any) -> Any:
     """The values of a patch without its directives, and without the nulls that have nothing to remove."""
     if isinstance(value, list):
-        return [_plain(item) for item in value if not (isinstance(item, dict) and _PATCH in item)]
+        return [_plain(item) for item in value if not _is_directive(item)]
     if isinstance(value, dict):
         return {
             name: _plain(inner)
             for name, inner in value.items()
-            if not name.startswith("$") and inner is not None
+            if not name.startswith("$") and inner is not None and not _is_directive(inner)
         }
     return value

@@ -28,6 +28,7 @@ _COUNTED: Final = ("cpu", "memory")
 def _prepare(new: Document, old: Document | None) -> None:
     spec = new.setdefault("spec", {})
     podspecs.fill_in(spec)
+    podspecs.request_up_to_limits(spec)
     if old is not None:
         return
     spec.setdefault("enableServiceLinks", True)

@@ -26,7 +26,6 @@ _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 def fill_in(spec: Document) -> None:
     for container in containers_of(spec):
         container.setdefault("imagePullPolicy", _pull_policy(container.get("image", "")))
-        _requests_from_limits(container)
     for volume in spec.get("volumes", ()):
         if not _SOURCES & volume.keys():
             volume["emptyDir"] = {}
@@ -49,10 +48,12 @@ def _pull_policy(image: str) -> str:
     return "Always" if tag == "latest" else "IfNotPresent"
 
 
-def _requests_from_limits(container: Document) -> None:
-    resources = container.get("resources") or {}
-    for name, limit in (resources.get("limits") or {}).items():
-        resources.setdefault("requests", {}).setdefault(name, limit)
+def request_up_to_limits(spec: Document) -> None:
+    """Who says how much may be used and not how much is needed needs all of it. Only pods say so; a template does not."""
+    for container in containers_of(spec):
+        resources = container.get("resources") or {}
+        for name, limit in (resources.get("limits") or {}).items():
+            resources.setdefault("requests", {}).setdefault(name, limit)
 
 
 def problems(spec: Document, at: str) -> list[Cause]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
-import logging
 import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -25,11 +24,7 @@ from ingot.lab.record import Faults
 from ingot.lab.redfish import Bmc
 from ingot.lab.settings import FarmSettings
 from ingot.lab.views import AddedImage
-from ingot.trust import Authority, Certificate, client_context, kept_token
-
-_log = logging.getLogger(__name__)
-
-_RENEWAL_CHECK: Final = 24 * 3600.0
+from ingot.trust import Authority, Certificate, ServingTls, client_context, kept_token
 
 
 class Farm:
@@ -43,17 +38,17 @@ class Farm:
         self.lab: Final[LabFile] = labfile.grown(
             settings.state, host=settings.listen_host, servers=settings.servers
         )
-        self._context = self._issue().server_context()
+        self._tls = ServingTls(self._issue)
         trusted = client_context(self._authority.ca_file)
         if settings.agent_ca is not None:
             trusted.load_verify_locations(settings.agent_ca)
-        self._depot = Depot(self._folder / "depot", self.lab, self._context)
+        self._depot = Depot(self._folder / "depot", self.lab, self._tls.context)
         self._control = Control(
             self,
             host=settings.listen_host,
             port=settings.listen_port,
             token=kept_token(self._folder / "token"),
-            context=self._context,
+            context=self._tls.context,
         )
         self._machines = [
             Machine(
@@ -63,7 +58,9 @@ class Farm:
             )
             for plate in self.lab.servers
         ]
-        self._bmcs = {machine.chassis.plate.name: Bmc(machine, self._context) for machine in self._machines}
+        self._bmcs = {
+            machine.chassis.plate.name: Bmc(machine, self._tls.context) for machine in self._machines
+        }
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -71,7 +68,7 @@ class Farm:
         """A farm that serves until the block ends; its servers are then left as they are."""
         with _locked(settings.state / "lab"):
             farm = await asyncio.to_thread(cls, settings)
-            renewal = asyncio.create_task(farm._renew())
+            renewal = asyncio.create_task(farm._tls.keep())
             try:
                 await farm._start()
                 yield farm
@@ -156,16 +153,6 @@ class Farm:
         # The servers stay where they were built, also when the control face moves.
         hosts = dict.fromkeys((self._settings.listen_host, self.lab.host, "localhost"))
         return self._authority.issue(self._folder, "lab", list(hosts))
-
-    async def _renew(self) -> None:
-        """Look once a day whether the certificate is due; a context that loads a new one uses it from then on."""
-        while True:
-            await asyncio.sleep(_RENEWAL_CHECK)
-            try:
-                made = await asyncio.to_thread(self._issue)
-                self._context.load_cert_chain(made.cert_file, made.key_file)
-            except Exception:  # a full disk today must not mean an expired certificate in a month
-                _log.exception("the lab's certificate could not be looked after; tried again tomorrow")
 
     def _named(self, name: str) -> Chassis:
         for machine in self._machines:

@@ -90,6 +90,12 @@ async def test_a_scale_that_cannot_be_is_refused(
     assert (await api.get(f"{group.place()}/w")).body["spec"]["count"] == 3
 
 
+async def test_the_object_itself_cannot_have_a_number_that_is_no_scale(api: Api, group: Group) -> None:
+    done = await api.post(group.place(), group.a_widget("x", spec={"count": -1}))
+    assert (done.code, done.body["reason"]) == (422, "Invalid")
+    assert [cause["field"] for cause in done.body["details"]["causes"]] == [".spec.count"]
+
+
 async def test_an_object_without_the_number_has_no_scale_until_it_gets_one(api: Api, group: Group) -> None:
     assert (await api.post(group.place(), group.a_widget("x", spec={}))).code == 201
     path = f"{group.place()}/x/scale"

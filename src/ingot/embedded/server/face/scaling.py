@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from ingot.embedded.server.documents import Document, dig, encode
-from ingot.embedded.server.errors import Unreadable, bad_request, cause, internal, invalid
+from ingot.embedded.server.errors import Unreadable, bad_request, internal
 from ingot.embedded.server.face.rendering import View
 from ingot.embedded.server.kinds import scale
 from ingot.embedded.server.kinds.kind import Kind
@@ -34,7 +34,7 @@ def through_scale(kind: Kind, edit: Edit) -> Edit:
 
     def changed(document: Document) -> Document:
         wish = edit(scale.scale_of(where, document))
-        _check(kind, where, wish, dig(document, "metadata", "name"))
+        _check(wish)
         metadata = document["metadata"]
         for name in _IDENTITY:
             if given := dig(wish, "metadata", name):
@@ -56,12 +56,8 @@ def _shown(where: Scale, document: Document) -> Document:
     return scale.scale_of(where, document)
 
 
-def _check(kind: Kind, where: Scale, wish: Document, name: str) -> None:
+def _check(wish: Document) -> None:
     if (given := (wish.get("apiVersion") or API_VERSION, wish.get("kind") or KIND)) != (API_VERSION, KIND):
         raise bad_request(f"a {KIND} of {API_VERSION} is expected here, not a {given[1]} of {given[0]}")
     if problem := scale.misshapen(wish):
         raise Unreadable(KIND, API_VERSION.partition("/")[2], problem)
-    if scale.wanted(wish) < 0:
-        words = "should be a non-negative integer"
-        at = f".{'.'.join(where.wanted)}"
-        raise invalid(kind, name, [cause("Invalid", at, words, shown=str(scale.wanted(wish)))])

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ingot.embedded.server.documents import Document, dig
+from ingot.embedded.server.errors import Cause, cause
 
 API_VERSION: Final = "autoscaling/v1"
 KIND: Final = "Scale"
@@ -73,6 +74,19 @@ def scaled(scale: Scale, document: Document, wish: Document) -> Document:
         at = at.setdefault(part, {})
     at[scale.wanted[-1]] = wanted(wish)
     return document
+
+
+def problems(scale: Scale, document: Document) -> list[Cause]:
+    """What is wrong with the numbers of an object, whoever wrote them."""
+    found: list[Cause] = []
+    for path in (scale.wanted, scale.observed):
+        value, where = dig(document, *path), f".{'.'.join(path)}"
+        if isinstance(value, int) and value < 0:
+            found.append(cause("Invalid", where, "should be a non-negative integer", shown=str(value)))
+        elif isinstance(value, int) and value > _MOST:
+            words = f"should be less than or equal to {_MOST}"
+            found.append(cause("Invalid", where, words, shown=str(value)))
+    return found
 
 
 def wanted(wish: Document) -> int:

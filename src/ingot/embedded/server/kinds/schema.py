@@ -232,16 +232,33 @@ def _cause(error: Any) -> Cause:
         return cause("Required", f"{where}.{error.kind.property}" if where else error.kind.property, "")
     shown = _shown(error.instance)
     if keyword == "type":
-        wanted = " or ".join(error.kind.types)
-        found = Cause(where, "FieldValueTypeInvalid", "")
-        return Cause(
-            found.field, found.reason, f"Invalid value: {shown}: {where} in body must be of type {wanted}"
-        )
+        # Like Kubernetes: the type that was found stands for the value.
+        wanted, there = ",".join(error.kind.types), f'"{_type_of(error.instance)}"'
+        words = f"Invalid value: {there}: {where} in body must be of type {wanted}: {there}"
+        return Cause(where, "FieldValueTypeInvalid", words)
     if keyword == "enum":
         options = ", ".join(encode(option).decode() for option in error.kind.options if option is not None)
         return cause("NotSupported", where, f"supported values: {options}", shown=shown)
     words = _WORDS[keyword](error.kind) if keyword in _WORDS else error.message
     return cause("Invalid", where, f"{where} in body {words}", shown=shown)
+
+
+def _type_of(value: object) -> str:
+    match value:
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case dict():
+            return "object"
+        case _:
+            return "null"
 
 
 def _shown(value: object) -> str:

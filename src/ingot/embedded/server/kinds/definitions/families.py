@@ -6,14 +6,15 @@ definition has them. What a definition must be like to be taken at all is said b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ingot.embedded.server.documents import Document, dig
+from ingot.embedded.server.errors import Cause
 from ingot.embedded.server.kinds import columns, jsonpath
 from ingot.embedded.server.kinds.kind import FieldReader, Kind, field_at
 from ingot.embedded.server.kinds.registry import Family, version_priority
-from ingot.embedded.server.kinds.scale import Scale
+from ingot.embedded.server.kinds.scale import Scale, problems
 
 Definition = Mapping[str, Any]
 
@@ -42,6 +43,7 @@ def _kind(
     names = dig(definition, "status", "acceptedNames") or {}
     names = names if names.get("kind") else spec["names"]
     subresources = version.get("subresources") or {}
+    scale = _scale(subresources["scale"]) if subresources.get("scale") else None
     return Kind(
         group=spec["group"],
         version=version["name"],
@@ -56,7 +58,8 @@ def _kind(
         has_status="status" in subresources,
         fields=fields,
         selectable_fields=frozenset(_selectable(version)),
-        scale=_scale(subresources["scale"]) if subresources.get("scale") else None,
+        scale=scale,
+        check=_no_problems if scale is None else _numbers_of(scale),
         stored_as=home,
         name_of_lists=names.get("listKind") or "",
         deprecation=_deprecation(spec, names["kind"], version),
@@ -72,6 +75,14 @@ def _scale(paths: Definition) -> Scale:
     selector = paths.get("labelSelectorPath")
     wanted, observed = (_steps(paths[name]) for name in ("specReplicasPath", "statusReplicasPath"))
     return Scale(wanted, observed, _text_at(selector)) if selector else Scale(wanted, observed)
+
+
+def _numbers_of(scale: Scale) -> Callable[[Document, Document | None], list[Cause]]:
+    return lambda new, old: problems(scale, new)
+
+
+def _no_problems(new: Document, old: Document | None) -> list[Cause]:
+    return []
 
 
 def _steps(path: str) -> tuple[str, ...]:

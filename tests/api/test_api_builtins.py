@@ -39,23 +39,23 @@ async def test_who_changes_a_service_need_not_repeat_its_address(api: Api) -> No
     assert changed.body["spec"]["ports"][0]["targetPort"] == 81
 
 
-@pytest.mark.parametrize(
-    ("spec", "field"),
-    [
-        ({"ports": []}, "spec.ports"),
-        ({"ports": [{"port": 0}]}, "spec.ports[0].port"),
-        ({"ports": [{"port": 70000}]}, "spec.ports[0].port"),
-        ({"ports": [{"port": 80, "targetPort": "No_Name"}]}, "spec.ports[0].targetPort"),
-        ({"ports": [{"port": 80, "protocol": "X"}]}, "spec.ports[0].protocol"),
-        ({"type": "Elsewhere"}, "spec.type"),
-        ({"type": "ExternalName"}, "spec.externalName"),
-        ({"externalTrafficPolicy": "Local"}, "spec.externalTrafficPolicy"),
-    ],
-)
-async def test_a_service_that_nobody_could_use_is_refused(api: Api, spec: dict[str, Any], field: str) -> None:
-    answer = await api.post(core(api, "services"), a_service(**spec))
-    assert (answer.code, answer.body["reason"]) == (422, "Invalid"), answer.body
-    assert field in fields_of(answer)
+REFUSED_SERVICES = [
+    ({"ports": []}, "spec.ports"),
+    ({"ports": [{"port": 0}]}, "spec.ports[0].port"),
+    ({"ports": [{"port": 70000}]}, "spec.ports[0].port"),
+    ({"ports": [{"port": 80, "targetPort": "No_Name"}]}, "spec.ports[0].targetPort"),
+    ({"ports": [{"port": 80, "protocol": "X"}]}, "spec.ports[0].protocol"),
+    ({"type": "Elsewhere"}, "spec.type"),
+    ({"type": "ExternalName"}, "spec.externalName"),
+    ({"externalTrafficPolicy": "Local"}, "spec.externalTrafficPolicy"),
+]
+
+
+async def test_a_service_that_nobody_could_use_is_refused(api: Api) -> None:
+    for spec, field in REFUSED_SERVICES:
+        answer = await api.post(core(api, "services"), a_service(**spec))
+        assert (answer.code, answer.body["reason"]) == (422, "Invalid"), answer.body
+        assert field in fields_of(answer), answer.body
 
 
 async def test_ports_of_one_service_are_told_apart_by_name(api: Api) -> None:
@@ -86,25 +86,23 @@ async def test_what_is_immutable_stays_as_it_is(api: Api, plural: str) -> None:
     assert (await api.patch(place, {"metadata": {"labels": {"a": "b"}}})).code == 200
 
 
-@pytest.mark.parametrize(
-    ("body", "code", "field"),
-    [
-        ({"data": {"no spaces": "x"}}, 422, "data[no spaces]"),
-        ({"data": {"..": "x"}}, 422, "data[..]"),
-        ({"data": {"a": "x"}, "binaryData": {"a": "eA=="}}, 422, "data[a]"),
-        ({"data": {"a": 1}}, 400, ""),
-        ({"data": ["a"]}, 400, ""),
-        ({"binaryData": {"a": "no base64!"}}, 400, ""),
-        ({"data": {"a": "x" * 1_100_000}}, 422, "[]"),
-    ],
-)
-async def test_a_config_map_that_makes_no_sense_is_refused(
-    api: Api, body: dict[str, Any], code: int, field: str
-) -> None:
-    answer = await api.post(core(api, "configmaps"), {"metadata": {"name": "c"}, **body})
-    assert answer.code == code, answer.body
-    if field:
-        assert field in fields_of(answer)
+REFUSED_CONFIG_MAPS = [
+    ({"data": {"no spaces": "x"}}, 422, "data[no spaces]"),
+    ({"data": {"..": "x"}}, 422, "data[..]"),
+    ({"data": {"a": "x"}, "binaryData": {"a": "eA=="}}, 422, "data[a]"),
+    ({"data": {"a": 1}}, 400, ""),
+    ({"data": ["a"]}, 400, ""),
+    ({"binaryData": {"a": "no base64!"}}, 400, ""),
+    ({"data": {"a": "x" * 1_100_000}}, 422, "[]"),
+]
+
+
+async def test_a_config_map_that_makes_no_sense_is_refused(api: Api) -> None:
+    for body, code, field in REFUSED_CONFIG_MAPS:
+        answer = await api.post(core(api, "configmaps"), {"metadata": {"name": "c"}, **body})
+        assert answer.code == code, answer.body
+        if field:
+            assert field in fields_of(answer), answer.body
 
 
 @pytest.mark.parametrize(
@@ -265,21 +263,21 @@ async def test_leases_of_nodes_have_a_place_from_the_start(api: Api) -> None:
     assert (await api.delete(f"{place}/{api.namespace}")).code == 200
 
 
-@pytest.mark.parametrize(
-    ("spec", "code"),
-    [
-        ({"leaseDurationSeconds": 0}, 422),
-        ({"leaseTransitions": -1}, 422),
-        ({"renewTime": "2026-01-01T00:00:00Z"}, 400),
-        ({"renewTime": "yesterday"}, 400),
-        ({"holderIdentity": 7}, 400),
-    ],
-)
-async def test_a_lease_that_cannot_be_is_refused(api: Api, spec: dict[str, Any], code: int) -> None:
-    answer = await api.post(
-        of_group(api, "coordination.k8s.io", "leases"), {"metadata": {"name": "l"}, "spec": spec}
-    )
-    assert answer.code == code, answer.body
+REFUSED_LEASES = [
+    ({"leaseDurationSeconds": 0}, 422),
+    ({"leaseTransitions": -1}, 422),
+    ({"renewTime": "2026-01-01T00:00:00Z"}, 400),
+    ({"renewTime": "yesterday"}, 400),
+    ({"holderIdentity": 7}, 400),
+]
+
+
+async def test_a_lease_that_cannot_be_is_refused(api: Api) -> None:
+    for spec, code in REFUSED_LEASES:
+        answer = await api.post(
+            of_group(api, "coordination.k8s.io", "leases"), {"metadata": {"name": "l"}, "spec": spec}
+        )
+        assert answer.code == code, answer.body
 
 
 def a_claim(**spec: Any) -> dict[str, Any]:
@@ -298,20 +296,20 @@ async def test_a_claim_waits_for_storage_and_stays_what_it_is(api: Api) -> None:
     assert (grown.code, fields_of(grown)) == (422, {"spec"})
 
 
-@pytest.mark.parametrize(
-    ("spec", "field"),
-    [
-        ({"accessModes": []}, "spec.accessModes"),
-        ({"accessModes": ["Sometimes"]}, "spec.accessModes"),
-        ({"resources": {}}, "spec.resources[storage]"),
-        ({"resources": {"requests": {"storage": "0"}}}, "spec.resources[storage]"),
-        ({"volumeMode": "Cloud"}, "spec.volumeMode"),
-    ],
-)
-async def test_a_claim_for_nothing_is_refused(api: Api, spec: dict[str, Any], field: str) -> None:
-    answer = await api.post(core(api, "persistentvolumeclaims"), a_claim(**spec))
-    assert answer.code == 422
-    assert field in fields_of(answer)
+REFUSED_CLAIMS = [
+    ({"accessModes": []}, "spec.accessModes"),
+    ({"accessModes": ["Sometimes"]}, "spec.accessModes"),
+    ({"resources": {}}, "spec.resources[storage]"),
+    ({"resources": {"requests": {"storage": "0"}}}, "spec.resources[storage]"),
+    ({"volumeMode": "Cloud"}, "spec.volumeMode"),
+]
+
+
+async def test_a_claim_for_nothing_is_refused(api: Api) -> None:
+    for spec, field in REFUSED_CLAIMS:
+        answer = await api.post(core(api, "persistentvolumeclaims"), a_claim(**spec))
+        assert answer.code == 422
+        assert field in fields_of(answer), answer.body
 
 
 # Roles
@@ -362,29 +360,29 @@ async def test_a_rule_that_allows_nothing_is_refused(api: Api, rule: dict[str, A
 # What is shown
 
 
-@pytest.mark.parametrize(
-    ("place", "columns"),
-    [
-        ("/api/v1/pods", "Name Ready Status Restarts Age IP Node Nominated Node Readiness Gates"),
-        ("/api/v1/services", "Name Type Cluster-IP External-IP Port(s) Age Selector"),
-        ("/api/v1/configmaps", "Name Data Age"),
-        ("/api/v1/secrets", "Name Type Data Age"),
-        ("/api/v1/serviceaccounts", "Name Secrets Age"),
-        ("/apis/apps/v1/deployments", "Name Ready Up-to-date Available Age Containers Images Selector"),
-        (
-            "/apis/apps/v1/daemonsets",
-            "Name Desired Current Ready Up-to-date Available Node Selector Age Containers Images Selector",
-        ),
-        ("/apis/batch/v1/jobs", "Name Status Completions Duration Age Containers Images Selector"),
-        ("/apis/networking.k8s.io/v1/ingresses", "Name Class Hosts Address Ports Age"),
-        ("/apis/coordination.k8s.io/v1/leases", "Name Holder Age"),
-        (f"/apis/{RBAC}/v1/rolebindings", "Name Role Age Users Groups ServiceAccounts"),
-        (f"/apis/{RBAC}/v1/roles", "Name Created At"),
-    ],
-)
-async def test_lists_have_the_columns_people_know(api: Api, place: str, columns: str) -> None:
-    table = (await api.get(place, accept=TABLE, limit="1")).body
-    assert " ".join(column["name"] for column in table["columnDefinitions"]) == columns
+COLUMNS = [
+    ("/api/v1/pods", "Name Ready Status Restarts Age IP Node Nominated Node Readiness Gates"),
+    ("/api/v1/services", "Name Type Cluster-IP External-IP Port(s) Age Selector"),
+    ("/api/v1/configmaps", "Name Data Age"),
+    ("/api/v1/secrets", "Name Type Data Age"),
+    ("/api/v1/serviceaccounts", "Name Secrets Age"),
+    ("/apis/apps/v1/deployments", "Name Ready Up-to-date Available Age Containers Images Selector"),
+    (
+        "/apis/apps/v1/daemonsets",
+        "Name Desired Current Ready Up-to-date Available Node Selector Age Containers Images Selector",
+    ),
+    ("/apis/batch/v1/jobs", "Name Status Completions Duration Age Containers Images Selector"),
+    ("/apis/networking.k8s.io/v1/ingresses", "Name Class Hosts Address Ports Age"),
+    ("/apis/coordination.k8s.io/v1/leases", "Name Holder Age"),
+    (f"/apis/{RBAC}/v1/rolebindings", "Name Role Age Users Groups ServiceAccounts"),
+    (f"/apis/{RBAC}/v1/roles", "Name Created At"),
+]
+
+
+async def test_lists_have_the_columns_people_know(api: Api) -> None:
+    for place, columns in COLUMNS:
+        table = (await api.get(place, accept=TABLE, limit="1")).body
+        assert " ".join(column["name"] for column in table["columnDefinitions"]) == columns, place
 
 
 async def test_kubectl_creates_every_kind_it_has_words_for(api: Api, kubectl: Kubectl) -> None:

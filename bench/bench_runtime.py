@@ -62,6 +62,7 @@ def rows(results: dict[str, list[dict[str, Any]]], hosts: int, events: int) -> l
         ("listed and reconciled once, s", "{:.2f}", lambda r: r["listed"]["wall"]),
         ("  processor time a host, µs", "{:.0f}", lambda r: r["listed"]["cpu"] / hosts * 1e6),
         ("events/s", "{:,.0f}", lambda r: events / r["watched"]["wall"]),
+        ("  a second of processor time", "{:,.0f}", lambda r: events / r["watched"]["cpu"]),
         ("  processor time an event, µs", "{:.0f}", lambda r: r["watched"]["cpu"] / events * 1e6),
         ("memory at the start, MB", "{:.0f}", lambda r: r["base"]),
         ("memory at the end, MB", "{:.0f}", lambda r: r["memory"]),
@@ -90,6 +91,8 @@ def main() -> None:
     )
     results = measure(options.hosts, options.events, options.rounds)
     print(table(["", *CONTENDERS, "lightkube/Ingot"], rows(results, options.hosts, options.events)))
+    held_up = median(result["held_up"] for result in results["Ingot"]) * 1e3
+    print(f"  the longest time for which Ingot held up its event loop: {held_up:.0f} ms")
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ class Size:
 
     hosts: int = 10_000
     clients: int = 16
+    gets: int = 5_000
     lists: int = 5
     watchers: int = 1_000
     events: int = 20
@@ -76,7 +77,7 @@ def _settle(server: Server) -> None:
 def _rates(server: Server, size: Size) -> list[Figure]:
     """Creating makes the hosts that the next ones change and read."""
     many = size.clients
-    one_by_one = max(size.hosts // 50, 1)
+    gets, one_by_one = min(size.gets, size.hosts), max(size.hosts // 50, 1)
     made = [
         _rate(
             server,
@@ -101,7 +102,7 @@ def _rates(server: Server, size: Size) -> list[Figure]:
         _rate(
             server,
             f"gets, {many} clients",
-            lambda: load.requests(server, "GET", f"{hosts.PATH}/h-@N@", count=size.hosts, clients=many),
+            lambda: load.requests(server, "GET", f"{hosts.PATH}/h-@N@", count=gets, clients=many),
         ),
         _rate(
             server,

@@ -37,6 +37,19 @@ class Operator:
         return Done()
 
 
+class Ticker:
+    """Sleeps for a moment again and again, and notes by how much the worst one was late: somebody held up the loop."""
+
+    def __init__(self) -> None:
+        self.worst = 0.0
+
+    async def run(self) -> None:
+        while True:
+            due = time.perf_counter() + 0.005
+            await asyncio.sleep(0.005)
+            self.worst = max(self.worst, time.perf_counter() - due)
+
+
 async def until(condition) -> None:
     while not condition():  # noqa: ASYNC110 - the measured code has no event for it
         await asyncio.sleep(0.002)
@@ -44,6 +57,8 @@ async def until(condition) -> None:
 
 async def main() -> None:
     folder, hosts, events = arguments()
+    ticker = Ticker()
+    ticking = asyncio.create_task(ticker.run())
     base, watch = memory(), Stopwatch()
     async with Client.from_kubeconfig(folder / "kubeconfig") as client:
         operator = Operator(client, pages="PAGES" in os.environ)
@@ -56,9 +71,10 @@ async def main() -> None:
         await until(lambda: operator.changes == events)
         watched = watch.lap()
         assert operator.hosts.version == str(hosts + events)
-        tell(Result(IMPORTED, base, listed, watched, memory(), peak()))
-        running.cancel()
-        await asyncio.wait([running])
+        tell(Result(IMPORTED, base, listed, watched, memory(), peak(), ticker.worst))
+        for task in (running, ticking):
+            task.cancel()
+        await asyncio.wait([running, ticking])
 
 
 asyncio.run(main())

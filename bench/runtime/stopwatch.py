@@ -40,6 +40,8 @@ class Result:
     watched: Lap
     memory: float
     peak: float
+    held_up: float = 0.0
+    """The longest time for which the event loop was held up; 0 where nobody looked."""
 
 
 def memory() -> float:

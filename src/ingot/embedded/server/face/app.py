@@ -46,6 +46,8 @@ from ingot.embedded.server.writes.writing import Deletion, Manner, Writing
 
 log = logging.getLogger(__name__)
 
+# A client can make up methods; what is counted by them must not grow without end.
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _UNEXPECTED: Final = "the server met an error it did not expect; its log says where"
 
 
@@ -80,7 +82,7 @@ class Api:
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         """The answer to a request, whatever happens. What is worth counting about it is counted."""
         begun = time.perf_counter()
-        asked = _Asked(verb=request.method.lower())
+        asked = _Asked(verb=request.method.lower() if request.method in _METHODS else "other")
         response = await answers.in_wanted_form(request, await self._answer_or_status(request, asked))
         self._metrics.answered(
             asked.verb, asked.kind, asked.subresource, response.status, time.perf_counter() - begun

@@ -59,6 +59,8 @@ async def _stream(
         there = _initial(collection, query)
         for chunk in _chunks(_line("ADDED", view.event(item)) for item in there):
             yield chunk
+            # Sending waits only for a slow reader; a fast one must not keep everybody else waiting.
+            await asyncio.sleep(0)
         if query.initial_events and query.bookmarks:
             yield _bookmark(view, cursor, annotations={_INITIAL_EVENTS_END: "true"})
     next_bookmark = loop.time() + BOOKMARK_EVERY * random.uniform(0.5, 1)  # noqa: S311 (spreads load; no secret)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from defined_kinds import a_group, a_version
-from kubernetes_api import MERGE, STRATEGIC, Answer, Api, Kubectl, a_host, a_status
+from kubernetes_api import MERGE, STRATEGIC, Answer, Api, Kubectl, a_host, a_status, eventually
 
 APPLY = "application/apply-patch+yaml"
 
@@ -218,6 +218,29 @@ async def test_lists_are_merged_as_their_schema_says(api: Api) -> None:
         twice = await says("two", set=["x", "x"])
         assert twice.code == 500
         assert "duplicate entries for key" in twice.body["message"]
+
+
+async def test_what_becomes_one_value_has_one_owner(api: Api) -> None:
+    parts: dict[str, Any] = {"type": "object", "additionalProperties": {"type": "string"}}
+    async with a_group(api) as group:
+        await group.define(a_version(spec={"m": parts}))
+        path = f"{group.place()}/w"
+        await applied(api, path, group.a_widget("w", spec={"m": {"a": "1"}}))
+        changed = (await api.get(group.definition())).body["spec"]
+        schema = changed["versions"][0]["schema"]["openAPIV3Schema"]
+        schema["properties"]["spec"]["properties"]["m"]["x-kubernetes-map-type"] = "atomic"
+        patch = {"spec": {"versions": changed["versions"]}}
+        assert (await api.patch(group.definition(), patch)).code == 200
+
+        async def is_one() -> bool:
+            config = group.a_widget("w", spec={"m": {"b": "1"}})
+            answer = await apply(api, path, config, "two", dryRun="All")
+            causes = answer.body.get("details", {}).get("causes", [])
+            return [(cause["field"], cause["message"]) for cause in causes] == [
+                (".spec.m", 'conflict with "one"')
+            ]
+
+        await eventually(is_one)
 
 
 async def test_containers_of_a_deployment_are_known_by_name(api: Api) -> None:

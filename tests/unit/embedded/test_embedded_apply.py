@@ -306,6 +306,14 @@ def test_what_was_there_before_the_first_apply_has_an_owner_of_its_own() -> None
     assert thing.owned("before-first-apply") == {".spec", ".spec.list"}
 
 
+def test_who_owned_parts_of_what_is_one_value_now_owns_that_value() -> None:
+    thing = Thing()
+    thing.apply("one", {"a": "1"})
+    thing.entries[0]["fieldsV1"] = {"f:spec": {"f:whole": {"f:x": {}}, "f:list": {'v:"1"': {}}, "f:a": {}}}
+    thing.apply("two", {})
+    assert thing.owned("one") == {".spec.whole", ".spec.list", ".spec.a"}
+
+
 def test_of_many_updaters_the_oldest_become_one() -> None:
     thing = Thing({"map": {}})
     thing.entries = updated({}, thing.document, Managed(), updater("first"), STRUCTURE, time=NOW)
@@ -344,10 +352,12 @@ specs = st.fixed_dictionaries(
         "map": st.dictionaries(st.sampled_from("xyz"), texts, max_size=3),
         "whole": st.dictionaries(st.sampled_from("xy"), texts, max_size=2),
         "list": st.lists(texts, max_size=2),
-        "set": st.lists(st.sampled_from("abc"), unique=True, max_size=3),
+        # An empty list that is merged by element says nothing, and nobody owns it: it is left out of the laws.
+        "set": st.lists(st.sampled_from("abc"), unique=True, min_size=1, max_size=3),
         "ports": st.lists(
             st.fixed_dictionaries({"port": st.sampled_from([80, 81])}, optional={"name": texts}),
             unique_by=lambda port: port["port"],
+            min_size=1,
             max_size=2,
         ),
         "free": st.dictionaries(

@@ -100,6 +100,7 @@ def applied(
         there = {name: value for name, value in live.items() if name != apart}
         before = Manager(BEFORE_FIRST_APPLY, UPDATE, manager.version, manager.subresource)
         managed = Managed(updated(nothing or {}, there, managed, before, structure, time=time))
+    managed.fit(structure)
     last = managed.fields(manager)
     wanted = fields_of(config, structure)
     merged = merge(live, config, structure)

@@ -13,6 +13,8 @@ from typing import Any, Final, TypeAlias
 
 from ingot.embedded.server.writes.apply import fieldset
 from ingot.embedded.server.writes.apply.fieldset import FieldSet, NotASet
+from ingot.embedded.server.writes.apply.ownership import fitted
+from ingot.embedded.server.writes.apply.structure import Structure
 
 Entry: TypeAlias = dict[str, Any]
 
@@ -78,6 +80,14 @@ class Managed:
         for entry in self._entries.values():
             found = fieldset.union(found, _fields(entry))
         return found
+
+    def fit(self, structure: Structure) -> None:
+        """Bring entries that are older than the schema in line with it."""
+        for identity, entry in self._entries.items():
+            fields = _fields(entry)
+            now = fitted(fields, structure)
+            if now != fields:
+                self._entries[identity] = {**entry, "fieldsV1": now}
 
     def take_away(self, fields: FieldSet, *, but_from: Manager | None = None) -> None:
         """Nobody else owns these any more. Who is left with nothing is no manager."""

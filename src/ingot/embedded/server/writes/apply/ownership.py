@@ -56,16 +56,37 @@ def with_named_fields(fields: FieldSet, structure: Structure | None) -> FieldSet
         if not below or step == SELF:
             made[step] = below
             continue
-        inner: Structure | None = None
-        is_field = False
-        if structure is not None and step[0] == "f" and structure.maps:
-            is_field = step[2:] in structure.fields
-            inner = structure.fields.get(step[2:]) or structure.element
-        elif structure is not None and step[0] == "k" and structure.lists:
-            inner = structure.items
+        inner = _inside(structure, step) if structure is not None else None
+        is_field = structure is not None and step[0] == "f" and step[2:] in structure.fields
         deeper = with_named_fields(below, inner)
         made[step] = {SELF: {}, **deeper} if is_field else deeper
     return made
+
+
+def fitted(fields: FieldSet, structure: Structure | None) -> FieldSet:
+    """A set that may be older than the schema: who owned parts of what is one value now owns that value."""
+    if structure is None:
+        return fields
+    made: FieldSet = {}
+    for step, below in fields.items():
+        inner = _inside(structure, step)
+        is_one = inner is not None and below and (_is_one_list(below, inner) or _is_one_map(below, inner))
+        made[step] = {} if is_one else fitted(below, inner)
+    return made
+
+
+def _inside(structure: Structure, step: str) -> Structure | None:
+    if step[0] == "f" and structure.maps:
+        return structure.fields.get(step[2:]) or structure.element
+    return structure.items if structure.lists and step[0] in "kv" else None
+
+
+def _is_one_list(below: FieldSet, structure: Structure) -> bool:
+    return structure.lists == "atomic" and any(step[0] in "kv" for step in below)
+
+
+def _is_one_map(below: FieldSet, structure: Structure) -> bool:
+    return structure.maps and structure.atomic and any(step[0] == "f" for step in below)
 
 
 def without(value: Any, fields: FieldSet, structure: Structure) -> Any:

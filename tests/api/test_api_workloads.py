@@ -10,6 +10,7 @@ from built_in_kinds import (
     a_job,
     a_pod,
     a_pod_with,
+    a_service,
     a_workload,
     core,
     fields_of,
@@ -17,6 +18,9 @@ from built_in_kinds import (
     pods_are_welcome,
 )
 from kubernetes_api import MERGE, STRATEGIC, Api, Kubectl
+
+
+APPLY = "application/apply-patch+yaml"
 
 
 def apps(api: Api, plural: str = "deployments") -> str:
@@ -146,6 +150,20 @@ async def test_a_job_finds_its_pods_by_its_own_identity(api: Api) -> None:
     assert labels["batch.kubernetes.io/job-name"] == "j"
     assert (spec["parallelism"], spec["completions"], spec["backoffLimit"]) == (1, 1, 6)
     assert (spec["completionMode"], spec["podReplacementPolicy"]) == ("NonIndexed", "TerminatingOrFailed")
+
+
+async def test_what_the_server_makes_up_belongs_to_nobody(api: Api) -> None:
+    """Whoever applies a Job or a Service a second time must not take from it what only the server could know."""
+    job = {"apiVersion": "batch/v1", "kind": "Job", **a_job(suspend=True)}
+    service = {"apiVersion": "v1", "kind": "Service", **a_service()}
+    for place, body in ((of_group(api, "batch", "jobs"), job), (core(api, "services"), service)):
+        at = f"{place}/{body['metadata']['name']}"
+        made = await api.patch(at, body, APPLY, fieldManager="me")
+        assert made.code == 201, made.body
+        again = await api.patch(at, body, APPLY, fieldManager="me")
+        assert (again.code, again.body["spec"]) == (200, made.body["spec"]), again.body
+        (entry,) = made.body["metadata"]["managedFields"]
+        assert not {"f:selector", "f:clusterIP", "f:clusterIPs"} & set(entry["fieldsV1"]["f:spec"])
 
 
 # What is refused

@@ -32,7 +32,7 @@ def _nothing(new: Document, old: Document | None) -> None:
 
 
 def _stays_as_it_is(document: Document) -> None:
-    """Most kinds need nothing done when they go."""
+    """Most kinds need nothing done when they come, or when they go."""
 
 
 def _no_causes(new: Document, old: Document | None) -> list[Cause]:
@@ -88,6 +88,8 @@ class Kind:
     fields: Mapping[str, FieldReader] = field(default_factory=dict)
     # Fills in what the schema cannot, in place; raises Refused where Kubernetes cannot even decode.
     prepare: Callable[[Document, Document | None], None] = _nothing
+    # What the server itself adds to a new object, in place, after everybody else: it belongs to nobody.
+    complete: Callable[[Document], None] = _stays_as_it_is
     # What only this kind demands.
     check: Callable[[Document, Document | None], list[Cause]] = _no_causes
     # What a client should hear about a write that is taken all the same; asked before `prepare`.

@@ -119,6 +119,7 @@ class Writing:
             new = await self._mutated(attempt, new, None, manner)
             _check_place(kind, new["metadata"], namespace)
             key = Key(key.namespace, new["metadata"].get("name", ""))
+        kind.complete(new)
         self._check(kind, new, None)
         if is_told:
             await self._webhooks.validated(replace(attempt, key=key), new, None, manner.warnings)
@@ -204,6 +205,10 @@ class Writing:
         unknown: list[str] = []
         metadata = meta.read(kind, new, unknown)
         _check_type(kind, new)
+        if not metadata.get("name"):
+            raise bad_request(
+                f"the name of the object ({key.name} based on URL) was undeterminable: name must be provided"
+            )
         _check_place(kind, metadata, key.namespace, name=key.name)
         _check_preconditions(kind, key.name, metadata, current, whole=whole and not kind.built_in)
         meta.carried_over(metadata, old["metadata"])
@@ -301,11 +306,15 @@ class Writing:
         """Store an object of the server itself, unless it is there already just so."""
         key = Key(document["metadata"].get("namespace", ""), document["metadata"]["name"])
         new = copy.deepcopy(document)
+        managed = new["metadata"].get("managedFields")
         if (current := self._store.head(kind, key)) is None:
             meta.born(kind, new["metadata"])
         else:
             old = current.document()
             meta.carried_over(new["metadata"], old["metadata"])
+        if managed:
+            new["metadata"].setdefault("managedFields", managed)
+        if current is not None:
             if meta.unchanged(new, old):
                 return
             _count_generation(kind, new, old)
@@ -338,7 +347,7 @@ class Writing:
         self, kind: Kind, new: Document, old: Document | None, unknown: list[str], manner: Manner
     ) -> None:
         new["apiVersion"], new["kind"] = kind.api_version, kind.kind
-        manner.warnings += kind.warn(new, old)
+        manner.warnings += kind.warn(new, old) + meta.warnings(kind, new["metadata"])
         kind.prepare(new, old)
         unknown += kind.shape.conform(new)
         # As Kubernetes lists them: of its own kinds as they come, of others in order.

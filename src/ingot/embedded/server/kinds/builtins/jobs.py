@@ -34,12 +34,15 @@ def _prepare(new: Document, old: Document | None) -> None:
         spec["completions"] = 1
     spec.setdefault("parallelism", 1)
     spec.setdefault("backoffLimit", _NO_LIMIT if "backoffLimitPerIndex" in spec else 6)
-    if old is None and not spec.get("manualSelector"):
-        _find_by_uid(new)
-    if not new["metadata"].get("labels") and (labels := dig(spec, "template", "metadata", "labels")):
-        new["metadata"]["labels"] = dict(labels)
     if "podFailurePolicy" in spec:
         spec.setdefault("podReplacementPolicy", "Failed")
+
+
+def _complete(job: Document) -> None:
+    if not job["spec"].get("manualSelector"):
+        _find_by_uid(job)
+    if not job["metadata"].get("labels") and (labels := dig(job, "spec", "template", "metadata", "labels")):
+        job["metadata"]["labels"] = dict(labels)
 
 
 def _find_by_uid(job: Document) -> None:
@@ -155,5 +158,6 @@ JOBS: Final = built_in(
     ),
     fields={"status.successful": lambda job: str(dig(job, "status", "succeeded") or 0)},
     prepare=_prepare,
+    complete=_complete,
     check=_check,
 )

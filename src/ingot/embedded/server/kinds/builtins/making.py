@@ -52,6 +52,10 @@ def _nothing_more(new: Document, old: Document | None) -> None:
     """Most kinds need nothing beyond what their message says."""
 
 
+def _complete_already(new: Document) -> None:
+    """Most kinds are what their creator says."""
+
+
 def _nothing_wrong(new: Document, old: Document | None) -> list[Cause]:
     return []
 
@@ -75,6 +79,7 @@ def built_in(
     columns: tuple[Column, ...] = (NAME, AGE),
     fields: Mapping[str, FieldReader] | tuple[str, ...] = (),
     prepare: Prepare = _nothing_more,
+    complete: Callable[[Document], None] = _complete_already,
     check: Check = _nothing_wrong,
     warn: Warn = _nothing_to_say,
     scale: Scale | None = None,
@@ -108,6 +113,7 @@ def built_in(
         columns=columns,
         fields=fields if isinstance(fields, Mapping) else {path: field_at(f".{path}") for path in fields},
         prepare=taken_in,
+        complete=complete,
         check=check,
         warn=warn,
         scale=scale,

@@ -11,12 +11,15 @@ from ingot.embedded.server.kinds.names import label_problem
 
 
 def _prepare(new: Document, old: Document | None) -> None:
-    if old is None:
-        new["status"] = {"phase": "Active"}
     # Who has to empty a namespace is not for clients to say; here that is always the server itself.
-    new["spec"] = (old or {}).get("spec") or {"finalizers": ["kubernetes"]}
+    new["spec"] = (old or {}).get("spec", {})
     # Selectors over namespaces rely on this label; Kubernetes sets it too.
     new["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = new["metadata"].get("name", "")
+
+
+def _complete(new: Document) -> None:
+    new["spec"] = {"finalizers": ["kubernetes"]}
+    new["status"] = {"phase": "Active"}
 
 
 NAMESPACES: Final = built_in(
@@ -35,6 +38,7 @@ NAMESPACES: Final = built_in(
     fields=("status.phase",),
     name_problem=label_problem,
     prepare=_prepare,
+    complete=_complete,
 )
 
 # There from the start. Clients look for leases of nodes in the last one, and for what everybody may know in kube-public.

@@ -38,7 +38,10 @@ def _prepare(new: Document, old: Document | None) -> None:
         for container in podspecs.containers_of(spec):
             for port in container.get("ports", ()):
                 port.setdefault("hostPort", port.get("containerPort", 0))
-    new["status"] = {"phase": "Pending", "qosClass": quality(spec)}
+
+
+def _complete(new: Document) -> None:
+    new["status"] = {"phase": "Pending", "qosClass": quality(new["spec"])}
 
 
 def quality(spec: Document) -> str:
@@ -204,6 +207,7 @@ PODS: Final = replace(
             "status.podIP": _address,
         },
         prepare=_prepare,
+        complete=_complete,
         check=_check,
     ),
     grace=_grace,

@@ -17,6 +17,7 @@ from ingot.embedded.server.kinds.columns import AGE, NAME, Column
 from ingot.embedded.server.kinds.names import label_1035_problem, label_problem
 
 _NONE: Final = "None"
+_ADDRESS: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
 
 def _prepare(new: Document, old: Document | None) -> None:
@@ -30,26 +31,32 @@ def _prepare(new: Document, old: Document | None) -> None:
         spec.setdefault("allocateLoadBalancerNodePorts", True)
     if spec.get("sessionAffinity") == "ClientIP":
         spec.setdefault("sessionAffinityConfig", {}).setdefault("clientIP", {})
-    if old is None:
-        new["status"] = {"loadBalancer": {}}
     if kind == "ExternalName":
         return
     spec.setdefault("internalTrafficPolicy", "Cluster")
-    _address(spec, (old or {}).get("spec") or {})
+    if old is not None:
+        # Who changes a service need not say again which address it has.
+        for name in _ADDRESS:
+            if name in old["spec"]:
+                spec.setdefault(name, old["spec"][name])
+        _give_address(spec)
 
 
-def _address(spec: Document, before: Document) -> None:
-    """Who changes a service need not say again which address it has."""
-    if not spec.get("ports") and not spec.get("clusterIP") and not before:
+def _complete(new: Document) -> None:
+    new["status"] = {"loadBalancer": {}}
+    if new["spec"]["type"] != "ExternalName":
+        _give_address(new["spec"])
+
+
+def _give_address(spec: Document) -> None:
+    if not spec.get("ports") and not spec.get("clusterIP"):
         # Only who asks for no address may leave out the ports; `_check` says so.
         return
-    address = (
-        spec.get("clusterIP") or before.get("clusterIP") or next(iter(spec.get("clusterIPs", ())), _NONE)
-    )
+    address = spec.get("clusterIP") or next(iter(spec.get("clusterIPs", ())), _NONE)
     spec["clusterIP"] = address
-    spec.setdefault("clusterIPs", before.get("clusterIPs") or [address])
-    spec.setdefault("ipFamilies", before.get("ipFamilies") or ["IPv6" if ":" in address else "IPv4"])
-    spec.setdefault("ipFamilyPolicy", before.get("ipFamilyPolicy") or "SingleStack")
+    spec.setdefault("clusterIPs", [address])
+    spec.setdefault("ipFamilies", ["IPv6" if ":" in address else "IPv4"])
+    spec.setdefault("ipFamilyPolicy", "SingleStack")
 
 
 def _check(new: Document, old: Document | None) -> list[Cause]:
@@ -166,5 +173,6 @@ SERVICES: Final = built_in(
     fields=("spec.clusterIP", "spec.type"),
     name_problem=label_1035_problem,
     prepare=_prepare,
+    complete=_complete,
     check=_check,
 )

@@ -22,16 +22,17 @@ _MODES: Final = {
 }
 
 
-def _prepare_claim(new: Document, old: Document | None) -> None:
-    new.setdefault("spec", {})
-    if old is None:
-        new["status"] = {"phase": "Pending"}
+def _complete_claim(new: Document) -> None:
+    new["status"] = {"phase": "Pending"}
+
+
+def _complete_volume(new: Document) -> None:
+    new["status"] = {"phase": "Pending", "lastPhaseTransitionTime": timestamp()}
 
 
 def _prepare_volume(new: Document, old: Document | None) -> None:
-    _prepare_claim(new, old)
-    if dig(new, "status", "phase") != dig(old, "status", "phase"):
-        new["status"].setdefault("lastPhaseTransitionTime", timestamp())
+    if old is not None and dig(new, "status", "phase") != dig(old, "status", "phase"):
+        new["status"]["lastPhaseTransitionTime"] = timestamp()
 
 
 def _access_modes(spec: Document) -> list[Cause]:
@@ -166,7 +167,7 @@ CLAIMS: Final = built_in(
         AGE,
         _MODE,
     ),
-    prepare=_prepare_claim,
+    complete=_complete_claim,
     check=_check_claim,
 )
 
@@ -196,6 +197,7 @@ VOLUMES: Final = built_in(
         _MODE,
     ),
     prepare=_prepare_volume,
+    complete=_complete_volume,
     check=_check_volume,
 )
 

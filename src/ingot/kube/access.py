@@ -17,5 +17,5 @@ class Access:
     identity: IdentitySource = field(default_factory=KnownIdentity)
     server_name: str = ""
     """The name to expect in the server's certificate, where it is not the one in the address."""
-    proxy: str = ""
-    """The http:// address of a proxy that tunnels connections to the server."""
+    proxy: str = field(default="", repr=False)
+    """The http:// address of a proxy that tunnels connections to the server; a password may be in it."""

@@ -1,42 +1,34 @@
 """The verbs of a Kubernetes API, typed by kind.
 
-Owns what a request for a kind looks like and what its answer decodes into. Objects are read into the struct of their kind and
-written as merge patches of the fields that changed: structs leave out what they do not know, so a whole object is never put
-back. A kind whose struct is `PartialObjectMetadata` is asked for by its metadata alone (`metadata_of`): what a Secret holds
-then never reaches this process. Names are checked before they become part of a URL.
+Owns what an answer decodes into; what a request looks like is in `calls`. Objects are read into the struct of their kind and
+written as merge patches of the fields that changed, or applied with the fields that are ours: structs leave out what they do
+not know, so a whole object is never put back.
 """
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
-import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, Self, TypeVar, cast
+from typing import Any, Final, Self, TypeVar, cast
 
 import msgspec
 
 from ingot.api.meta import Key, Object, PartialObjectMetadata, Resource
-from ingot.kube import config
+from ingot.kube import calls, config
 from ingot.kube.access import Access
-from ingot.kube.errors import Gone, NotFound, Unreadable
+from ingot.kube.calls import Propagation
+from ingot.kube.errors import Gone, Unreadable
 from ingot.kube.pages import Listing, Page, PageReader
-from ingot.kube.transport import Call, Guard, Transport, anybody
+from ingot.kube.transport import Guard, Transport, anybody
 from ingot.kube.watching import Bookmark, EventReader, Lines, News, named, unreadable
 
 T = TypeVar("T", bound=Object)
-Propagation = Literal["Background", "Foreground", "Orphan"]
 
 PAGE_SIZE: Final = 500
-_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._:-]{0,251}[A-Za-z0-9])?")
-_JSON: Final = "application/json"
-_PARTIAL: Final = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
-_MERGE_PATCH: Final = "application/merge-patch+json"
-_APPLY_PATCH: Final = "application/apply-patch+yaml"
-_EVERYTHING_FIRST: Final = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
 
 
 def metadata_of(kind: Resource[Any]) -> Resource[PartialObjectMetadata]:
@@ -52,7 +44,7 @@ class Client:
         self._transport = Transport(access, user_agent=field_manager, guard=guard)
         self.check_leave: Final = guard
         """Raises where nothing may be changed now: for those who are about to change something elsewhere."""
-        self._write_params = {"fieldManager": field_manager}
+        self._manager = field_manager
         self.server: Final = access.server
 
     @classmethod
@@ -73,32 +65,30 @@ class Client:
     async def close(self) -> None:
         await self._transport.close()
 
+    # Reading
+
     async def get(self, kind: Resource[T], key: Key) -> T:
-        doing = f"get {kind.kind} {key}"
-        path = _path(kind, key, doing=doing)
-        body = await self._transport.request(
-            Call(method="GET", path=path, doing=doing, kind=kind.kind, accept=_accept(kind))
-        )
-        return _decode(kind, body, key)
+        return _decode(kind, await self._transport.request(calls.get(kind, key)), key)
 
     async def list(
         self, kind: Resource[T], *, namespace: str = "", labels: str = "", fields: str = ""
     ) -> Listing[T]:
         """All objects of a kind, fetched page by page; consistent as of the listing's version."""
-        listing: Listing[T] = Listing([], "")
-        page_size = PAGE_SIZE
+        items: list[T] = []
+        version, page_size = "", PAGE_SIZE
         while True:
             try:
                 async for page in self.pages(
                     kind, namespace=namespace, labels=labels, fields=fields, page_size=page_size
                 ):
-                    listing = Listing([*listing.items, *page.items], page.version)
-                return listing
+                    items += page.items
+                    version = page.version
+                return Listing(items, version)
             except Gone:
                 if not page_size:
                     raise
                 # The server forgot the version of the first page before we had the last one: take it all at once.
-                page_size, listing = 0, Listing([], "")
+                page_size, items = 0, []
 
     async def pages(
         self,
@@ -113,17 +103,8 @@ class Client:
 
         What comes in one piece is handed out in pages all the same: a long list must not hold up the event loop.
         """
-        doing = f"list {kind.kind}s" + (f" in {namespace}" if namespace else "")
-        reader = PageReader(kind, doing=doing)
-        params = _selection(labels, fields) | ({"limit": str(page_size)} if page_size else {})
-        call = Call(
-            method="GET",
-            path=_collection(kind, namespace, doing=doing),
-            doing=doing,
-            kind=kind.kind,
-            params=params,
-            accept=_accept(kind, "List"),
-        )
+        call = calls.listing(kind, namespace=namespace, labels=labels, fields=fields, limit=page_size)
+        reader = PageReader(kind, doing=call.doing)
         if not page_size:
             for page in reader.parts(await self._transport.request(call), size=PAGE_SIZE):
                 yield page
@@ -134,144 +115,13 @@ class Client:
             yield page
             if not page.next:
                 return
-            call = dataclasses.replace(call, params={**params, "continue": page.next})
+            call = dataclasses.replace(call, params={**call.params, "continue": page.next})
 
     async def latest_version(self, kind: Resource[Any], *, namespace: str = "") -> str:
         """The version at which a list of this kind would stand now."""
         pages = self.pages(metadata_of(kind), namespace=namespace, page_size=1)
         async with aclosing(pages) as only_the_first:
             return (await anext(only_the_first)).version
-
-    async def create(self, kind: Resource[T], body: T | Mapping[str, object], *, namespace: str = "") -> T:
-        """Make an object. Its namespace is the one given, else the one in the body."""
-        content, key = _whole(kind, body, namespace)
-        doing = f"create {kind.kind} {key}"
-        answer = await self._transport.request(
-            Call(
-                method="POST",
-                path=_collection(kind, key.namespace, doing=doing),
-                doing=doing,
-                kind=kind.kind,
-                params=self._write_params,
-                accept=_accept(kind),
-                body=msgspec.json.encode(content),
-            )
-        )
-        return _decode(kind, answer, key)
-
-    async def apply(
-        self,
-        kind: Resource[T],
-        body: T | Mapping[str, object],
-        *,
-        namespace: str = "",
-        field_manager: str = "",
-        force: bool = False,
-        subresource: str = "",
-    ) -> T:
-        """Make an object be as the body says, and own those fields; what we owned and the body leaves out, goes.
-
-        `Contested` where another manager owns one of the fields with another value, unless `force` takes it over. The field
-        manager is the client's, or another one where several parts of us own different fields.
-        """
-        content, key = _whole(kind, body, namespace)
-        doing = f"apply {kind.kind} {key}" + (f" ({subresource})" if subresource else "")
-        params = {"fieldManager": field_manager} if field_manager else self._write_params
-        answer = await self._transport.request(
-            Call(
-                method="PATCH",
-                path=_path(kind, key, subresource, doing=doing),
-                doing=doing,
-                kind=kind.kind,
-                params={**params, "force": "true"} if force else params,
-                accept=_accept(kind),
-                # JSON is YAML.
-                body=msgspec.json.encode(content),
-                content_type=_APPLY_PATCH,
-            )
-        )
-        return _decode(kind, answer, key)
-
-    async def patch(
-        self,
-        kind: Resource[T],
-        key: Key,
-        patch: Mapping[str, object],
-        *,
-        subresource: str = "",
-        resource_version: str = "",
-    ) -> T:
-        """Change the fields in a merge patch. With a version: `Conflict` if the object has changed since."""
-        doing = f"patch {kind.kind} {key}" + (f" ({subresource})" if subresource else "")
-        answer = await self._transport.request(
-            Call(
-                method="PATCH",
-                path=_path(kind, key, subresource, doing=doing),
-                doing=doing,
-                kind=kind.kind,
-                params=self._write_params,
-                accept=_accept(kind),
-                body=msgspec.json.encode(_based_on(patch, resource_version)),
-                content_type=_MERGE_PATCH,
-            )
-        )
-        return _decode(kind, answer, key)
-
-    async def delete(
-        self,
-        kind: Resource[T],
-        key: Key,
-        *,
-        uid: str = "",
-        resource_version: str = "",
-        propagation: Propagation = "Background",
-    ) -> None:
-        """Ask for the object to be deleted; `Conflict` if it is not the one that was meant."""
-        doing = f"delete {kind.kind} {key}"
-        preconditions = {"uid": uid} if uid else {}
-        if resource_version:
-            preconditions["resourceVersion"] = resource_version
-        options: dict[str, object] = {
-            "apiVersion": "v1",
-            "kind": "DeleteOptions",
-            "propagationPolicy": propagation,
-        }
-        if preconditions:
-            options["preconditions"] = preconditions
-        await self._transport.request(
-            Call(
-                method="DELETE",
-                path=_path(kind, key, doing=doing),
-                doing=doing,
-                kind=kind.kind,
-                accept=_JSON,
-                body=msgspec.json.encode(options),
-            )
-        )
-
-    async def logs(
-        self,
-        kind: Resource[Any],
-        key: Key,
-        *,
-        container: str = "",
-        last_lines: int = 0,
-        previous: bool = False,
-    ) -> str:
-        """What a container of a pod printed: all of it or its last lines, of this run or of the one before."""
-        doing = f"read the log of {kind.kind} {key}"
-        params = {"container": container, "tailLines": str(last_lines or ""), "previous": "true" * previous}
-        answer = await self._transport.request(
-            Call(
-                method="GET",
-                path=_path(kind, key, "log", doing=doing),
-                doing=doing,
-                kind=kind.kind,
-                params={name: value for name, value in params.items() if value},
-                accept="text/plain, */*",
-            )
-        )
-        return answer.decode(errors="replace")
 
     async def watch(
         self,
@@ -288,18 +138,15 @@ class Client:
         Without a version: first all that is there, then `Listed`, then what happens; a server that cannot do that refuses it.
         Ends when the server ends it; raises `Gone` when the version is too old, `Unavailable` when the stream breaks.
         """
-        doing = f"watch {kind.kind}s" + (f" in {namespace}" if namespace else "")
-        reader, lines = EventReader(kind, doing=doing), Lines()
-        call = Call(
-            method="GET",
-            path=_collection(kind, namespace, doing=doing),
-            doing=doing,
-            kind=kind.kind,
-            params=_selection(labels, fields)
-            | {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
-            | (_EVERYTHING_FIRST if resource_version is None else {"resourceVersion": resource_version}),
-            accept=_accept(kind),
+        call = calls.watch(
+            kind,
+            version=resource_version,
+            seconds=seconds,
+            namespace=namespace,
+            labels=labels,
+            fields=fields,
         )
+        reader, lines = EventReader(kind, doing=call.doing), Lines()
         async with self._transport.stream(call) as content:
             if resource_version is not None:
                 # The stream is open: from here on nothing after this version is kept from the reader.
@@ -308,50 +155,85 @@ class Client:
                 for news in reader.read(lines.feed(chunk)):
                     yield news
 
+    async def logs(
+        self,
+        kind: Resource[Any],
+        key: Key,
+        *,
+        container: str = "",
+        last_lines: int = 0,
+        previous: bool = False,
+    ) -> str:
+        """What a container of a pod printed: all of it or its last lines, of this run or of the one before."""
+        call = calls.logs(kind, key, container=container, last_lines=last_lines, previous=previous)
+        return (await self._transport.request(call)).decode(errors="replace")
 
-def _whole(kind: Resource[T], body: T | Mapping[str, object], namespace: str) -> tuple[dict[str, Any], Key]:
-    """The body with its kind's name in it, and where it belongs."""
-    content: dict[str, Any] = dict(msgspec.to_builtins(body, str_keys=True))
-    content |= {"apiVersion": kind.api_version, "kind": kind.kind}
-    metadata = content.get("metadata", {})
-    name = metadata.get("name") or f"{metadata.get('generateName', '')}…"
-    return content, Key(namespace or metadata.get("namespace", ""), name)
+    # Writing
 
+    async def create(self, kind: Resource[T], body: T | Mapping[str, object], *, namespace: str = "") -> T:
+        """Make an object. Its namespace is the one given, else the one in the body."""
+        content, key = calls.whole(kind, body, namespace)
+        call = calls.create(kind, content, key, manager=self._manager)
+        return _decode(kind, await self._transport.request(call), key)
 
-def _accept(kind: Resource[Any], suffix: str = "") -> str:
-    return _PARTIAL.format(suffix) if kind.type is PartialObjectMetadata else _JSON
+    async def apply(
+        self,
+        kind: Resource[T],
+        body: T | Mapping[str, object],
+        *,
+        namespace: str = "",
+        field_manager: str = "",
+        force: bool = False,
+        subresource: str = "",
+    ) -> T:
+        """Make an object be as the body says, and own those fields; what we owned and the body leaves out, goes.
 
+        `Contested` where another manager owns one of the fields with another value, unless `force` takes it over. The field
+        manager is the client's, or another one where several parts of us own different fields.
+        """
+        content, key = calls.whole(kind, body, namespace)
+        call = calls.apply(
+            kind,
+            content,
+            key,
+            manager=field_manager or self._manager,
+            force=force,
+            subresource=subresource,
+        )
+        return _decode(kind, await self._transport.request(call), key)
 
-def _selection(labels: str, fields: str) -> dict[str, str]:
-    params = {"labelSelector": labels, "fieldSelector": fields}
-    return {name: value for name, value in params.items() if value}
+    async def patch(
+        self,
+        kind: Resource[T],
+        key: Key,
+        patch: Mapping[str, object],
+        *,
+        subresource: str = "",
+        resource_version: str = "",
+    ) -> T:
+        """Change the fields in a merge patch. With a version: `Conflict` if the object has changed since."""
+        call = calls.patch(
+            kind,
+            key,
+            patch,
+            manager=self._manager,
+            subresource=subresource,
+            version=resource_version,
+        )
+        return _decode(kind, await self._transport.request(call), key)
 
-
-def _based_on(patch: Mapping[str, object], resource_version: str) -> Mapping[str, object]:
-    if not resource_version:
-        return patch
-    metadata = patch.get("metadata", {})
-    assert isinstance(metadata, Mapping)
-    return {**patch, "metadata": {**metadata, "resourceVersion": resource_version}}
-
-
-def _collection(kind: Resource[Any], namespace: str, *, doing: str) -> str:
-    if namespace:
-        _check_name(namespace, doing)
-    return kind.path(namespace)
-
-
-def _path(kind: Resource[Any], key: Key, subresource: str = "", *, doing: str) -> str:
-    if kind.namespaced:
-        _check_name(key.namespace, doing)
-    _check_name(key.name, doing)
-    return kind.path(key.namespace, key.name, subresource)
-
-
-def _check_name(name: str, doing: str) -> None:
-    """Names come from users: one with a slash in it would be the path of another object."""
-    if not _NAME.fullmatch(name):
-        raise NotFound(404, "NotFound", f"{name!r} is not a name that an object can have", doing=doing)
+    async def delete(
+        self,
+        kind: Resource[T],
+        key: Key,
+        *,
+        uid: str = "",
+        resource_version: str = "",
+        propagation: Propagation = "Background",
+    ) -> None:
+        """Ask for the object to be deleted; `Conflict` if it is not the one that was meant."""
+        call = calls.delete(kind, key, uid=uid, version=resource_version, propagation=propagation)
+        await self._transport.request(call)
 
 
 def _decode(kind: Resource[T], body: bytes, key: Key) -> T:

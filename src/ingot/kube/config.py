@@ -36,7 +36,8 @@ def load(
     named = [Path(part) for part in environment.get("KUBECONFIG", "").split(os.pathsep) if part]
     if path is not None:
         named = [Path(path)]
-    if not named and "KUBERNETES_SERVICE_HOST" in environment and (service_account / "token").exists():
+    a_pod = "KUBERNETES_SERVICE_HOST" in environment and (service_account / "token").exists()
+    if a_pod and not named and context is None:
         return in_cluster(environment, service_account)
     home = Path(environment.get("HOME", "~")).expanduser() / ".kube" / "config"
     return _from_kubeconfig(Kubeconfig(named or [home]), context)

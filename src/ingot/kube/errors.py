@@ -130,8 +130,9 @@ class Cause(msgspec.Struct):
     reason: str = ""
 
 
-class Details(msgspec.Struct):
+class Details(msgspec.Struct, rename="camel"):
     causes: list[Cause] = []
+    retry_after_seconds: int = 0
 
 
 class Status(msgspec.Struct, rename="camel"):
@@ -170,10 +171,12 @@ def read_status(code: int, body: bytes) -> Status:
 
 def error_from(status: Status, *, code: int, doing: str, retry_after: float | None = None) -> ApiError:
     """The exception for a refusal; `code` is what the HTTP status, or the error event of a watch, said."""
-    reason, message = status.reason or "Unknown", status.message
+    reason, message, details = status.reason or "Unknown", status.message, status.details or Details()
+    if retry_after is None and details.retry_after_seconds:
+        retry_after = float(details.retry_after_seconds)
     kind = _BY_REASON.get(reason) or _BY_CODE.get(code, ApiError)
     if code >= 500:
         kind = Unavailable
-    elif status.details and any(cause.reason == _CONTESTED for cause in status.details.causes):
+    elif any(cause.reason == _CONTESTED for cause in details.causes):
         kind = Contested
     return kind(code, reason, message, doing=doing, retry_after=retry_after)

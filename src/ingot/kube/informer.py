@@ -21,7 +21,7 @@ from ingot.api.meta import Key, Object, Resource
 from ingot.kube.backoff import Backoff
 from ingot.kube.cache import Cache, Change, HistoryWentBack, IndexFunction
 from ingot.kube.client import PAGE_SIZE, Client
-from ingot.kube.errors import ApiError, Gone, KubeError, TooManyRequests, Unavailable
+from ingot.kube.errors import ApiError, Gone, KubeError, NotFound, TooManyRequests, Unavailable
 from ingot.kube.metrics import CACHED_OBJECTS, WATCH_RESTARTS
 from ingot.kube.versions import is_older
 from ingot.kube.watching import Bookmark, Listed, News, Put, Removed
@@ -259,8 +259,8 @@ class Informer(Generic[T]):
         if isinstance(trouble, ApiError) and trouble.retry_after:
             delay = max(delay, min(trouble.retry_after, self._backoff.limit))
         if trouble is not None and self.trouble != _gist(trouble):
-            log.warning("%s: %s; next try in %.1f s", self.name, trouble, delay)
             self.trouble = _gist(trouble)
+            log.warning("%s cannot be followed: %s; next try in %.1f s", self.name, self.trouble, delay)
         WATCH_RESTARTS.labels(self._kind.kind).inc()
         await asyncio.sleep(delay)
 
@@ -288,6 +288,8 @@ class Informer(Generic[T]):
 
 def _gist(error: Exception) -> str:
     """What went wrong, whichever request it was that met it."""
+    if isinstance(error, NotFound):
+        return f"{error.message}. Is the CustomResourceDefinition of the kind installed?"
     return error.message if isinstance(error, ApiError) else str(error)
 
 

@@ -11,15 +11,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import aiohttp
 import yarl
 
 from ingot.kube.access import Access
+from ingot.kube.calls import Call
 from ingot.kube.connections import Connections
 from ingot.kube.errors import (
     ApiError,
@@ -40,20 +40,6 @@ LONGEST_RETRY_AFTER: Final = 30.0
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=60, sock_connect=10)
 _STREAM_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=10)
 _HEADERS_DEADLINE: Final = 30.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """One request, and the words for it in errors and metrics."""
-
-    method: str
-    path: str
-    doing: str
-    kind: str
-    params: Mapping[str, str] = field(default_factory=dict)
-    accept: str = "application/json"
-    body: bytes | None = None
-    content_type: str = "application/json"
 
 
 Guard = Callable[[], None]

@@ -219,6 +219,7 @@ def test_no_kubeconfig_at_all_tells_what_to_do(tmp_path: Path):
         kubeconfig.load(tmp_path / "none")
 
 
-def test_a_token_is_not_shown(tmp_path: Path):
-    path = write(tmp_path / "config", cluster=SERVER, user={"token": "hush"})
+def test_tokens_and_passwords_are_not_shown(tmp_path: Path):
+    cluster = {**SERVER, "proxy-url": "http://me:hush@proxy.test"}
+    path = write(tmp_path / "config", cluster=cluster, user={"token": "hush"})
     assert "hush" not in repr(kubeconfig.load(path))

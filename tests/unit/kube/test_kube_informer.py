@@ -254,6 +254,19 @@ async def test_refusals_are_told_once_and_tried_until_they_end(
     assert caplog.text.count("cannot list") == 1
 
 
+async def test_a_kind_that_the_server_does_not_know_is_said_to_be_missing(
+    api: ScriptedApi, client: Client, eventually: Eventually
+):
+    api.faults.append(status(404, "NotFound", "the server could not find the requested resource"))
+    api.faults.append(status(404, "NotFound", "the server could not find the requested resource"))
+    informer = Informer(client, WIDGET, backoff=Backoff(first=0.2, limit=0.2))
+    task = asyncio.create_task(informer.run())
+    await eventually(lambda: "Is the CustomResourceDefinition of the kind installed?" in informer.trouble)
+    await eventually(lambda: informer.trouble == "")
+    task.cancel()
+    await asyncio.wait([task])
+
+
 async def test_a_server_that_asks_for_time_is_given_it(api: ScriptedApi, client: Client):
     async def later(request: web.Request) -> web.Response:
         asked.append(asyncio.get_running_loop().time())

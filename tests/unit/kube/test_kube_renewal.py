@@ -51,6 +51,13 @@ async def test_a_kubeconfig_that_is_named_comes_before_the_service_account(
     assert (await access.identity.identity()).token == Secret(api.token)
 
 
+def test_a_context_that_is_named_is_not_the_pods(account: Path, api: ScriptedApi, tmp_path: Path):
+    with pytest.raises(ConfigError, match="there is no kubeconfig at"):
+        kubeconfig.load(
+            environment={"HOME": str(tmp_path), **pod(api)}, service_account=account, context="elsewhere"
+        )
+
+
 def test_an_address_of_ipv6_gets_brackets(account: Path):
     environment = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "6443"}
     assert (

@@ -123,6 +123,13 @@ def test_an_error_event_is_raised_as_what_it_says(body: object, error: type[ApiE
     assert str(caught.value).startswith("watch Widgets: ")
 
 
+def test_an_error_event_can_ask_for_time():
+    body = {"code": 429, "reason": "TooManyRequests", "details": {"retryAfterSeconds": 3}}
+    with pytest.raises(ApiError) as caught:
+        only(line("ERROR", body))
+    assert caught.value.retry_after == 3.0
+
+
 @pytest.mark.parametrize("content", [b"{", b"[]", b"7", b'{"type": 3}', b'{"type":"DELETED","object":[]}'])
 def test_what_is_no_event_is_unreadable(content: bytes):
     with pytest.raises(Unreadable):

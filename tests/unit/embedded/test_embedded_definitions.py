@@ -62,6 +62,34 @@ async def test_another_definition_of_the_same_name_is_answered_with_a_warning_an
         assert (await api.call("POST", WIDGETS, body))[1]["spec"] == {"size": 3}
 
 
+async def test_another_definition_of_the_same_name_is_applied_by_the_server_without_conflict(
+    tmp_path: Path,
+) -> None:
+    theirs = widget_crd(properties={"weight": {"type": "integer"}})
+    async with served(tmp_path, crds=[widget_crd()]) as api:
+        headers = {"Content-Type": "application/apply-patch+yaml"}
+        path = f"{api.url}{WIDGET}?fieldManager=kubectl"
+        for _ in range(2):
+            async with api.session.patch(path, json=theirs, headers=headers) as response:
+                assert response.status == 200, await response.text()
+                assert "its own definition is served" in response.headers["Warning"]
+
+
+async def test_a_definition_whose_watchers_listen_ends_their_watch_when_it_changes(tmp_path: Path) -> None:
+    changed = widget_crd(properties={"size": {"type": "integer"}})
+    async with served(tmp_path, crds=[]) as api:
+        assert (await api.call("POST", CRDS, widget_crd()))[0] == 201
+        await until(api, WIDGET, "Established")
+        async with api.session.get(f"{api.url}{WIDGETS}?watch=true") as watch:
+            # What says nothing about objects disturbs nobody.
+            assert (await api.call("PATCH", WIDGET, {"metadata": {"labels": {"a": "b"}}}))[0] == 200
+            assert (await api.call("POST", WIDGETS, {"metadata": {"name": "w"}, "spec": {}}))[0] == 201
+            assert b'"ADDED"' in await watch.content.readline()
+            assert (await api.call("PATCH", WIDGET, {"spec": changed["spec"]}))[0] == 200
+            async with asyncio.timeout(60):
+                assert await watch.content.readline() == b""
+
+
 async def test_at_the_start_the_releases_definition_wins_over_an_older_one_and_objects_get_its_defaults(
     tmp_path: Path,
 ) -> None:

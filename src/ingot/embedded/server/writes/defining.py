@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any, Final
 
 from ingot.api.meta import Key
-from ingot.embedded.server.documents import Document, dig
+from ingot.embedded.server.documents import Document, dig, timestamp
 from ingot.embedded.server.errors import Refused
 from ingot.embedded.server.kinds.builtins import DEFINITIONS
 from ingot.embedded.server.kinds.builtins.definitions import RELEASED
@@ -270,8 +270,25 @@ def _stored_versions(definition: Mapping[str, Any], before: Sequence[str]) -> li
 
 
 def _marked(metadata: Document, old: Document) -> Document:
-    """The metadata of a definition of the release: what others noted on it stays."""
+    """The metadata of a definition of the release: what others noted on it stays.
+
+    The server owns its mark and nothing else, so that whoever applies a definition of the same name meets no conflict.
+    """
     annotations = {**(old.get("annotations") or {}), **(metadata.get("annotations") or {}), RELEASED: "true"}
     labels = {**(old.get("labels") or {}), **(metadata.get("labels") or {})}
     kept = {name: old[name] for name in ("finalizers", "ownerReferences") if old.get(name)}
-    return {**kept, **metadata, "annotations": annotations, **({"labels": labels} if labels else {})}
+    mark = {
+        "manager": "ingot",
+        "operation": "Update",
+        "apiVersion": DEFINITIONS.api_version,
+        "time": timestamp(),
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:metadata": {"f:annotations": {f"f:{RELEASED}": {}}}},
+    }
+    return {
+        **kept,
+        **metadata,
+        "annotations": annotations,
+        "managedFields": [mark],
+        **({"labels": labels} if labels else {}),
+    }

@@ -1,4 +1,4 @@
-"""Bodies: JSON and YAML, good and broken, fields that are there twice or not known, patches that cannot be applied."""
+"""Bodies: JSON, YAML and protobuf that can be read, and what is said about those that cannot."""
 
 from __future__ import annotations
 
@@ -6,315 +6,179 @@ import json
 from typing import Any
 
 import pytest
-from kubernetes_api import JSON_PATCH, MERGE, STRATEGIC, Answer, Api, a_host
+from kubernetes_api import JSON_PATCH, MERGE, STRATEGIC, Api, a_host
 
-JSON = "application/json"
 YAML = "application/yaml"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
-APPLY = "application/apply-patch+yaml"
 
 
-def config_maps(api: Api) -> str:
-    return f"/api/v1/namespaces/{api.namespace}/configmaps"
+def field(number: int, value: bytes) -> bytes:
+    """One length-delimited field, as protobuf writes it (for lengths below 128)."""
+    assert len(value) < 128
+    return bytes([number << 3 | 2, len(value)]) + value
 
 
-def warnings(answer: Answer) -> list[str]:
-    found = answer.headers.getall("Warning", [])
-    return [text.removeprefix('299 - "').removesuffix('"').replace('\\"', '"') for text in found]
+def envelope(version: str, kind: str, content: bytes) -> bytes:
+    """What Kubernetes wraps around every protobuf: four bytes and a runtime.Unknown."""
+    return b"k8s\0" + field(1, field(1, version.encode()) + field(2, kind.encode())) + field(2, content)
 
 
-# YAML
+def a_protobuf_secret(name: str, **data: bytes) -> bytes:
+    entries = b"".join(field(2, field(1, key.encode()) + field(2, value)) for key, value in data.items())
+    return envelope("v1", "Secret", field(1, field(1, name.encode())) + entries)
 
 
-async def test_yaml_is_as_good_as_json(api: Api) -> None:
-    text = b"""
-apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: c
-  labels: &labels {a: "1", b: yes-ish}
-  annotations: *labels
-data:
-  number: "0o17"
-  folded: >-
-    one
-    two
-"""
-    made = await api.post(config_maps(api), text, type_=YAML)
-    assert made.code == 201, made.body
-    assert made.body["data"] == {"number": "0o17", "folded": "one two"}
-    assert made.body["metadata"]["annotations"] == {"a": "1", "b": "yes-ish"}
-    changed = text.replace(b"one\n    two", b"three")
-    put = await api.put(f"{config_maps(api)}/c", changed, type_=YAML)
-    assert put.body["data"]["folded"] == "three"
+async def test_a_secret_can_be_written_in_protobuf(api: Api) -> None:
+    made = await api.post(api.secrets, a_protobuf_secret("s", user=b"me"), type_=PROTOBUF)
+    assert (made.code, made.body["data"], made.body["type"]) == (201, {"user": "bWU="}, "Opaque")
+    put = await api.put(f"{api.secrets}/s", a_protobuf_secret("s", user=b"you"), type_=PROTOBUF)
+    assert (put.code, put.body["data"]) == (200, {"user": "eW91"})
 
 
-async def test_the_words_of_yaml_are_those_of_kubernetes(api: Api) -> None:
-    text = b"""
-apiVersion: metal3.io/v1alpha1
-kind: BareMetalHost
-metadata: {name: h1}
-spec:
-  online: yes
-  description: !!str 12
-  rootDeviceHints: {minSizeGigabytes: 0x10, rotational: off, model: ~}
-"""
-    made = await api.post(api.hosts, text, type_=YAML)
-    assert made.code == 201, made.body
-    assert made.body["spec"]["online"] is True
-    assert made.body["spec"]["description"] == "12"
-    assert made.body["spec"]["rootDeviceHints"] == {"minSizeGigabytes": 16, "rotational": False}
+async def test_a_delete_can_say_its_conditions_in_protobuf(api: Api) -> None:
+    made = await api.post(api.secrets, {"metadata": {"name": "s"}})
+    wrong = envelope("v1", "DeleteOptions", field(2, field(1, b"00000000-0000-0000-0000-000000000000")))
+    right = envelope("v1", "DeleteOptions", field(2, field(1, made.body["metadata"]["uid"].encode())))
+    refused = await api.call("DELETE", f"{api.secrets}/s", wrong, type_=PROTOBUF)
+    assert (refused.code, refused.body["reason"]) == (409, "Conflict")
+    assert (await api.call("DELETE", f"{api.secrets}/s", right, type_=PROTOBUF)).code == 200
 
 
-@pytest.mark.parametrize("type_", [YAML, APPLY])
-async def test_aliases_of_aliases_cannot_fill_the_memory(api: Api, type_: str) -> None:
-    lines = ["a0: &a0 [x,x,x,x,x,x,x,x,x]"]
-    lines += [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10)]
-    text = "\n".join(["apiVersion: v1", "kind: ConfigMap", "metadata: {name: c}", *lines]).encode()
-    if type_ == APPLY:
-        answer = await api.patch(f"{config_maps(api)}/c", text, APPLY, fieldManager="m")
-    else:
-        answer = await api.post(config_maps(api), text, type_=YAML)
+@pytest.mark.parametrize("body", [b"k8s\0junk", b"junk", b"", a_protobuf_secret("s")[:-2]])
+async def test_broken_protobuf_is_a_bad_request(api: Api, body: bytes) -> None:
+    answer = await api.post(api.secrets, body, type_=PROTOBUF)
     assert (answer.code, answer.body["reason"]) == (400, "BadRequest")
 
 
-# What cannot be read
-
-
-@pytest.mark.parametrize(
-    ("body", "type_", "code", "reason"),
-    [
-        (b"", JSON, 400, "BadRequest"),
-        (b'{"metadata":', JSON, 400, "BadRequest"),
-        (b"[1]", JSON, 400, "BadRequest"),
-        (b'"x"', JSON, 400, "BadRequest"),
-        (b"{} x", JSON, 400, "BadRequest"),
-        (b"\xff", JSON, 400, "BadRequest"),
-        (b"metadata: {name: c", YAML, 400, "BadRequest"),
-        (b"abc", PROTOBUF, 400, "BadRequest"),
-        (b"k8s\x00\xff\xff", PROTOBUF, 400, "BadRequest"),
-        (b"{}", "text/plain", 415, "UnsupportedMediaType"),
-        (b'{"metadata":{"name":5}}', JSON, 400, "BadRequest"),
-        (b'{"metadata":{"name":"c"},"data":{"x":5}}', JSON, 400, "BadRequest"),
-        (b'{"metadata":{"name":"c"},"data":[]}', JSON, 400, "BadRequest"),
-        (b'{"kind":"Secret","apiVersion":"v1","metadata":{"name":"c"}}', JSON, 400, "BadRequest"),
-        (b"null", JSON, 422, "Invalid"),
-        (b"[" * 20_000, JSON, 400, "BadRequest"),
-    ],
-)
-async def test_a_body_that_cannot_be_read_is_refused(
-    api: Api, body: bytes, type_: str, code: int, reason: str
-) -> None:
-    answer = await api.post(config_maps(api), body, type_=type_)
-    assert (answer.code, answer.body["reason"]) == (code, reason), answer.body
-    assert (await api.get(f"{config_maps(api)}/c")).code == 404
-
-
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
-async def test_a_body_over_the_limit_is_too_large(api: Api, method: str) -> None:
-    await api.post(config_maps(api), {"metadata": {"name": "c"}})
-    path = config_maps(api) if method == "POST" else f"{config_maps(api)}/c"
-    body = json.dumps({"data": {"x": "y" * (3 * 1024 * 1024)}}).encode()
-    answer = await api.call(method, path, body, type_=MERGE if method == "PATCH" else JSON)
-    assert (answer.code, answer.body["reason"]) == (413, "RequestEntityTooLarge")
-    assert "limit is 3145728" in answer.body["message"]
-
-
-# What a strict reader objects to
-
-TWICE = (
-    b'{"apiVersion":"metal3.io/v1alpha1","kind":"BareMetalHost","metadata":{"name":"h1","bogus":1},'
-    b'"spec":{"online":false,"online":true,"foo":1,"bmc":{"bar":2,"address":"","credentialsName":""},'
-    b'"raid":{"hardwareRAIDVolumes":[{"level":"1","zip":3,"level":"0"}]}},"zap":1}'
-)
-DOUBTS = [
-    'duplicate field "spec.online"',
-    'duplicate field "spec.raid.hardwareRAIDVolumes[0].level"',
-    'unknown field "metadata.bogus"',
-    'unknown field "spec.bmc.bar"',
-    'unknown field "spec.foo"',
-    'unknown field "spec.raid.hardwareRAIDVolumes[0].zip"',
-    'unknown field "zap"',
-]
-
-
-async def test_what_is_there_twice_or_not_known_is_refused_when_asked_for_strictness(api: Api) -> None:
-    answer = await api.post(api.hosts, TWICE, fieldValidation="Strict")
-    assert (answer.code, answer.body["reason"]) == (400, "BadRequest")
-    assert answer.body["message"] == (
-        'BareMetalHost in version "v1alpha1" cannot be handled as a BareMetalHost: '
-        f"strict decoding error: {', '.join(DOUBTS)}"
+async def test_objects_can_be_written_in_yaml(api: Api) -> None:
+    host = (
+        b"apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata: {name: h1}\nspec:\n  online: true\n"
     )
+    made = await api.post(api.hosts, host, type_=YAML)
+    assert (made.code, made.body["spec"]["online"]) == (201, True)
+    secret = b"metadata: {name: s}\nstringData:\n  a: '1'\n"
+    assert (await api.post(api.secrets, secret, type_=YAML)).body["data"] == {"a": "MQ=="}
+    broken = await api.post(api.secrets, b"a: b: c\n", type_=YAML)
+    assert (broken.code, broken.body["reason"]) == (400, "BadRequest")
 
 
-async def test_and_a_warning_otherwise_where_the_last_one_counts(api: Api) -> None:
-    answer = await api.post(api.hosts, TWICE)
-    assert answer.code == 201, answer.body
-    assert warnings(answer) == DOUBTS
-    assert answer.body["spec"]["online"] is True
+@pytest.mark.parametrize("type_", ["text/plain", "application/xml", "application/x-www-form-urlencoded"])
+async def test_a_language_that_is_not_spoken_here_is_unsupported(api: Api, type_: str) -> None:
+    for path, body in ((api.hosts, a_host("h1")), (api.secrets, {"metadata": {"name": "s"}})):
+        answer = await api.post(path, body, type_=type_)
+        assert (answer.code, answer.body["reason"]) == (415, "UnsupportedMediaType")
 
 
-async def test_who_does_not_want_to_know_is_not_told(api: Api) -> None:
-    answer = await api.post(api.hosts, TWICE, fieldValidation="Ignore")
-    assert answer.code == 201
-    assert warnings(answer) == []
+async def test_an_object_of_a_built_in_kind_is_what_its_place_says(api: Api) -> None:
+    made = await api.post(api.secrets, {"metadata": {"name": "s"}})
+    assert (made.code, made.body["kind"], made.body["apiVersion"]) == (201, "Secret", "v1")
 
 
-async def test_a_key_that_is_there_twice_in_yaml_is_told_by_its_line(api: Api) -> None:
-    text = b'metadata: {name: c}\ndata: {x: "1"}\ndata: {z: "1"}'
-    strict = await api.post(config_maps(api), text, type_=YAML, fieldValidation="Strict")
-    assert strict.code == 400
-    assert 'line 3: key "data" already set in map' in strict.body["message"]
-    lax = await api.post(config_maps(api), text, type_=YAML)
-    assert warnings(lax) == ['line 3: key "data" already set in map']
-    assert lax.body["data"] == {"z": "1"}
-
-
-async def test_an_applied_configuration_that_says_a_thing_twice(api: Api) -> None:
-    text = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"x":"1","x":"2"}}'
-    path = f"{config_maps(api)}/c"
-    strict = await api.patch(path, text, APPLY, fieldManager="m", fieldValidation="Strict")
-    assert (strict.code, strict.body["reason"]) == (400, "BadRequest")
-    assert 'line 1: key "x" already set in map' in strict.body["message"]
-    lax = await api.patch(path, text, APPLY, fieldManager="m")
-    assert warnings(lax) == ['line 1: key "x" already set in map']
-    assert lax.body["data"] == {"x": "2"}
-
-
-@pytest.mark.parametrize("type_", [MERGE, STRATEGIC])
-async def test_a_patch_that_says_a_thing_twice_or_sets_what_is_not_known(api: Api, type_: str) -> None:
-    await api.post(config_maps(api), {"metadata": {"name": "c"}})
-    patch = b'{"data":{"q":"1","q":"2"},"bogus":1}'
-    strict = await api.patch(f"{config_maps(api)}/c", patch, type_, fieldValidation="Strict")
-    assert (strict.code, strict.body["reason"]) == (422, "Invalid")
-    assert 'strict decoding error: duplicate field "data.q", unknown field "bogus"' in strict.body["message"]
-    lax = await api.patch(f"{config_maps(api)}/c", patch, type_)
-    assert (lax.code, lax.body["data"]) == (200, {"q": "2"})
-    assert warnings(lax) == ['duplicate field "data.q"', 'unknown field "bogus"']
-
-
-# Options
-
-
-@pytest.mark.parametrize(
-    ("option", "value"), [("dryRun", "Some"), ("fieldValidation", "Perhaps"), ("fieldManager", "m" * 129)]
-)
-async def test_options_that_make_no_sense_are_told_by_name(api: Api, option: str, value: str) -> None:
+async def test_a_change_says_whom_it_changes(api: Api) -> None:
     await api.new_host("h1")
-    for answer, kind in (
-        (await api.post(api.hosts, a_host("h2"), **{option: value}), "CreateOptions"),
-        (await api.put(api.host("h1"), a_host("h1"), **{option: value}), "UpdateOptions"),
-        (await api.patch(api.host("h1"), {}, **{option: value}), "PatchOptions"),
+    await api.post(api.secrets, {"metadata": {"name": "s"}})
+    for answer in (
+        await api.patch(api.host("h1"), {"metadata": None}),
+        await api.put(f"{api.secrets}/s", {"metadata": {}}),
     ):
-        assert (answer.code, answer.body["reason"]) == (422, "Invalid")
-        assert answer.body["details"]["kind"] == kind
-        assert [cause["field"] for cause in answer.body["details"]["causes"]] == [option]
+        assert (answer.code, answer.body["reason"]) == (400, "BadRequest")
+        assert "name must be provided" in answer.body["message"]
 
 
-# Patches
+@pytest.mark.parametrize(("validation", "code"), [("Strict", 400), ("Warn", 201), ("Ignore", 201), ("", 201)])
+async def test_what_is_said_twice_is_refused_warned_about_or_ignored(
+    api: Api, validation: str, code: int
+) -> None:
+    text = json.dumps(a_host("h1")).replace('"online": false', '"online": true, "online": false')
+    answer = await api.post(api.hosts, text.encode(), fieldValidation=validation)
+    assert answer.code == code, answer.body
+    if validation == "Strict":
+        assert 'strict decoding error: duplicate field "spec.online"' in answer.body["message"]
+    elif validation != "Ignore":
+        assert 'duplicate field \\"spec.online\\"' in answer.headers["Warning"]
+    else:
+        assert "Warning" not in answer.headers
+
+
+async def test_all_unknown_fields_are_named_wherever_they_are(api: Api) -> None:
+    spec = {"online": False, "onlin": 1, "bmc": {"address": "a", "credentialsName": "s", "adress": "b"}}
+    answer = await api.post(api.hosts, a_host("h1", spec=spec), fieldValidation="Strict")
+    assert answer.code == 400
+    for name in ("spec.onlin", "spec.bmc.adress"):
+        assert f'unknown field "{name}"' in answer.body["message"]
+    secret = {"metadata": {"name": "s", "label": {}}, "dat": {}}
+    answer = await api.post(api.secrets, secret, fieldValidation="Strict")
+    assert answer.code == 400
+    for name in ("metadata.label", "dat"):
+        assert f'unknown field "{name}"' in answer.body["message"]
 
 
 @pytest.mark.parametrize(
-    ("patch", "type_", "code", "reason"),
+    ("body", "code"),
     [
-        (b'{"spec":', MERGE, 400, "BadRequest"),
-        (b"[1]", MERGE, 400, "BadRequest"),
-        (b'"x"', MERGE, 400, "BadRequest"),
-        (b"[", JSON_PATCH, 400, "BadRequest"),
-        (b"{}", JSON_PATCH, 400, "BadRequest"),
-        (b"[1]", JSON_PATCH, 400, "BadRequest"),
-        (b'[{"op":"test","path":"/spec/online","value":"x"}]', JSON_PATCH, 422, "Invalid"),
-        (b'[{"op":"remove","path":"/spec/nope"}]', JSON_PATCH, 422, "Invalid"),
-        (b'[{"op":"zap","path":"/spec/online"}]', JSON_PATCH, 422, "Invalid"),
-        (b'[{"op":"add","path":"/spec/nope/x","value":1}]', JSON_PATCH, 422, "Invalid"),
-        (b'[{"op":"add"}]', JSON_PATCH, 422, "Invalid"),
-        (b'[{"op":"add","path":"","value":1}]', JSON_PATCH, 422, "Invalid"),
-        (b"{}", STRATEGIC, 415, "UnsupportedMediaType"),
-        (b"{}", JSON, 415, "UnsupportedMediaType"),
-        (b"{}", "text/plain", 415, "UnsupportedMediaType"),
-        (b'{"metadata":{"name":"other"}}', MERGE, 400, "BadRequest"),
-        (b'{"metadata":{"labels":"x"}}', MERGE, 422, "Invalid"),
-        (b'{"spec":{"online":"x"}}', MERGE, 422, "Invalid"),
+        (b"", 400),
+        (b"{", 400),
+        (b"[]", 400),
+        (b'"x"', 400),
+        (b'{"metadata":{"name":"other"}}', 400),
+        (b'{"metadata":{"namespace":"other"}}', 400),
+        (b'{"metadata":{"resourceVersion":"1"}}', 409),
+        (b'{"metadata":{"labels":{"a b":"c"}}}', 422),
+        (b"{}", 200),
     ],
 )
-async def test_a_patch_that_cannot_be_applied_is_refused_and_changes_nothing(
-    api: Api, patch: bytes, type_: str, code: int, reason: str
+async def test_merge_patches_that_cannot_be_are_refused_with_a_reason(
+    api: Api, body: bytes, code: int
 ) -> None:
-    made = await api.new_host("h1", spec={"online": True})
-    answer = await api.patch(api.host("h1"), patch, type_)
-    assert (answer.code, answer.body["reason"]) == (code, reason), answer.body
-    assert (await api.get(api.host("h1"))).body == made.body
+    made = await api.new_host("h1")
+    await api.post(api.secrets, {"metadata": {"name": "s"}})
+    assert (await api.patch(api.host("h1"), body, MERGE)).code == code
+    assert (await api.patch(f"{api.secrets}/s", body, MERGE)).code == code
+    assert (await api.patch(f"{api.secrets}/s", body, STRATEGIC)).code == code
+    assert (await api.get(api.host("h1"))).version == made.version
 
 
-async def test_replacing_what_is_not_there_adds_it(api: Api) -> None:
-    await api.new_host("h1", spec={"online": True})
-    patch = [{"op": "replace", "path": "/spec/description", "value": "x"}]
-    assert (await api.patch(api.host("h1"), patch, JSON_PATCH)).body["spec"]["description"] == "x"
+@pytest.mark.parametrize(
+    ("operations", "code"),
+    [
+        ([], 200),
+        ({"op": "add"}, 400),
+        ([{"op": "remove", "path": "/spec/none"}], 422),
+        ([{"op": "test", "path": "/spec/online", "value": 5}], 422),
+        ([{"op": "move", "from": "/spec/none", "path": "/spec/other"}], 422),
+        ([{"op": "add", "path": "/none/of/this", "value": 1}], 422),
+        ([{"op": "jump", "path": "/spec"}], 422),
+        ([{"op": "replace", "path": "/metadata/name", "value": "other"}], 400),
+        ([{"op": "replace", "path": "/spec/online", "value": "yes"}], 422),
+        ([{"op": "test", "path": "/spec/online", "value": False}] * 10_001, 413),
+    ],
+)
+async def test_json_patches_that_cannot_be_applied_change_nothing(
+    api: Api, operations: Any, code: int
+) -> None:
+    made = await api.new_host("h1")
+    assert (await api.patch(api.host("h1"), operations, JSON_PATCH)).code == code
+    assert (await api.get(api.host("h1"))).version == made.version
 
 
-async def test_whether_there_is_something_to_patch_comes_before_the_patch(api: Api) -> None:
-    for type_ in (MERGE, JSON_PATCH):
-        assert (await api.patch(api.host("nobody"), b'{"spec":', type_)).code == 404
+async def test_finalizers_say_whose_they_are(api: Api) -> None:
+    warned = await api.post(api.hosts, a_host("h1", finalizers=["mine"]))
+    assert warned.code == 201
+    assert "prefer a domain-qualified finalizer name" in warned.headers["Warning"]
+    await api.patch(api.host("h1"), {"metadata": {"finalizers": None}})
+    refused = await api.post(api.secrets, {"metadata": {"name": "s", "finalizers": ["mine"]}})
+    assert refused.code == 422
+    assert refused.body["details"]["causes"][0]["field"] == "metadata.finalizers[0]"
+    broken = await api.post(api.hosts, a_host("h2", finalizers=["a b/c"]))
+    assert broken.body["details"]["causes"][0]["field"] == "metadata.finalizers"
 
 
-async def test_the_accepted_formats_are_named(api: Api) -> None:
-    await api.new_host("h1")
-    post = await api.post(api.hosts, b"{}", type_="text/plain")
-    patch = await api.patch(api.host("h1"), b"{}", "text/plain")
-    assert "application/json, application/yaml" in post.body["message"]
-    assert (
-        "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
-        in (patch.body["message"])
-    )
-
-
-# Strategic patches
-
-
-def a_service(*ports: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": "s", "finalizers": ["example.com/a", "example.com/b"]},
-        "spec": {"clusterIP": "None", "selector": {"a": "b"}, "ports": list(ports)},
+async def test_owners_are_whole_and_one_of_them_at_most_controls(api: Api) -> None:
+    owner = {"apiVersion": "v1", "kind": "Secret", "name": "s", "uid": "u1", "controller": True}
+    half = await api.post(api.hosts, a_host("h1", ownerReferences=[{"kind": "Secret", "name": "s"}]))
+    assert {cause["field"] for cause in half.body["details"]["causes"]} == {
+        "metadata.ownerReferences.apiVersion",
+        "metadata.ownerReferences.uid",
     }
-
-
-@pytest.mark.parametrize(
-    ("patch", "ports", "finalizers", "selector"),
-    [
-        ({"spec": {"ports": [{"port": 2, "name": "z"}]}}, "1x 2z 3y", "ab", {"a": "b"}),
-        ({"spec": {"ports": [{"port": 4, "name": "n"}]}}, "4n 1x 2w 3y", "ab", {"a": "b"}),
-        ({"spec": {"ports": [{"port": 2, "$patch": "delete"}]}}, "1x 3y", "ab", {"a": "b"}),
-        ({"spec": {"ports": [{"port": 9, "name": "n"}, {"$patch": "replace"}]}}, "9n", "ab", {"a": "b"}),
-        (
-            {"spec": {"$setElementOrder/ports": [{"port": 3}, {"port": 1}, {"port": 2}]}},
-            "3y 1x 2w",
-            "ab",
-            {"a": "b"},
-        ),
-        ({"metadata": {"finalizers": ["example.com/c"]}}, "1x 2w 3y", "cab", {"a": "b"}),
-        (
-            {"metadata": {"$deleteFromPrimitiveList/finalizers": ["example.com/a"]}},
-            "1x 2w 3y",
-            "b",
-            {"a": "b"},
-        ),
-        ({"spec": {"selector": {"c": "d"}}}, "1x 2w 3y", "ab", {"a": "b", "c": "d"}),
-        ({"spec": {"selector": {"$patch": "replace", "c": "d"}}}, "1x 2w 3y", "ab", {"c": "d"}),
-        ({"spec": {"selector": {"a": None, "c": "d"}}}, "1x 2w 3y", "ab", {"c": "d"}),
-        ({"spec": {"selector": {"$retainKeys": ["c"], "c": "d"}}}, "1x 2w 3y", "ab", {"c": "d"}),
-    ],
-)
-async def test_a_strategic_patch_merges_what_the_schema_says(
-    api: Api, patch: Any, ports: str, finalizers: str, selector: Any
-) -> None:
-    path = f"/api/v1/namespaces/{api.namespace}/services"
-    service = a_service({"port": 1, "name": "x"}, {"port": 2, "name": "w"}, {"port": 3, "name": "y"})
-    assert (await api.post(path, service)).code == 201
-    answer = await api.patch(f"{path}/s", patch, STRATEGIC)
-    assert answer.code == 200, answer.body
-    await api.patch(f"{path}/s", {"metadata": {"finalizers": None}})
-    assert " ".join(f"{port['port']}{port['name']}" for port in answer.body["spec"]["ports"]) == ports
-    assert "".join(name[-1] for name in answer.body["metadata"]["finalizers"]) == finalizers
-    assert answer.body["spec"]["selector"] == selector
+    two = await api.post(api.hosts, a_host("h1", ownerReferences=[owner, {**owner, "uid": "u2"}]))
+    assert (two.code, two.body["details"]["causes"][0]["field"]) == (422, "metadata.ownerReferences")

@@ -6,6 +6,7 @@ What comes out is typed and safe to use as a key; what is wrong is refused with 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -137,7 +138,10 @@ def list_query(where: Target, parameters: Mapping[str, str]) -> Query:
     return Query(
         namespace=where.namespace,
         selector=selector(where, parameters),
-        limit=0 if parameters.get("limit") == "-1" else _number(parameters, "limit"),
+        # A limit below nothing is none, as in Kubernetes.
+        limit=0
+        if re.fullmatch(r"-[0-9]{1,18}", parameters.get("limit", ""))
+        else _number(parameters, "limit"),
         token=parameters.get("continue", ""),
         version=parameters.get("resourceVersion", ""),
         exact=parameters.get("resourceVersionMatch") == "Exact",

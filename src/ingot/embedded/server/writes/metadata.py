@@ -51,6 +51,13 @@ class _Metadata(msgspec.Struct, rename="camel", omit_defaults=True):
     finalizers: list[str] | None = None
 
 
+_STANDARD_FINALIZERS: Final = frozenset(
+    {"kubernetes", "orphan", "foregroundDeletion", "customresourcecleanup.apiextensions.k8s.io"}
+)
+# Built-in groups that take any finalizer, as they would from a custom kind.
+_LENIENT_GROUPS: Final = frozenset(
+    {"admissionregistration.k8s.io", "apiextensions.k8s.io", "coordination.k8s.io"}
+)
 _KNOWN: Final = frozenset(_Metadata.__struct_encode_fields__)
 _DROPPED: Final = frozenset({"managedFields", "selfLink"})
 _SERVERS_OWN: Final = (
@@ -109,8 +116,25 @@ def problems(kind: Kind, metadata: Document, old: Document | None) -> list[Cause
         found.append(cause("Invalid", "metadata.name", problem, shown=_quoted(name)))
     found += _label_problems(metadata)
     found += _owner_problems(metadata.get("ownerReferences", []))
-    found += _finalizer_problems(metadata, old)
+    found += _finalizer_problems(kind, metadata, old)
     return found
+
+
+def warnings(kind: Kind, metadata: Document) -> list[str]:
+    """What is allowed, but not wise."""
+    if kind.built_in:
+        return []
+    return [
+        f"metadata.finalizers: {_quoted(name)}: prefer a domain-qualified finalizer name "
+        "to avoid accidental conflicts with other finalizer writers"
+        for name in metadata.get("finalizers", [])
+        if _is_nobodys(name)
+    ]
+
+
+def _is_nobodys(finalizer: str) -> bool:
+    """Whether a finalizer says neither whose it is nor that it is Kubernetes' own."""
+    return "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS
 
 
 def unchanged(new: Document, old: Document) -> bool:
@@ -161,10 +185,10 @@ def _label_problems(metadata: Document) -> list[Cause]:
 
 def _owner_problems(owners: list[Document]) -> list[Cause]:
     found = []
-    for index, owner in enumerate(owners):
+    for owner in owners:
         for name in ("apiVersion", "kind", "name", "uid"):
             if not owner.get(name):
-                where = f"metadata.ownerReferences[{index}].{name}"
+                where = f"metadata.ownerReferences.{name}"
                 found.append(cause("Invalid", where, f"{name} must not be empty", shown='""'))
     if sum(1 for owner in owners if owner.get("controller")) > 1:
         found.append(
@@ -173,12 +197,20 @@ def _owner_problems(owners: list[Document]) -> list[Cause]:
     return found
 
 
-def _finalizer_problems(metadata: Document, old: Document | None) -> list[Cause]:
+def _finalizer_problems(kind: Kind, metadata: Document, old: Document | None) -> list[Cause]:
+    names = metadata.get("finalizers", [])
     found = [
-        cause("Invalid", f"metadata.finalizers[{index}]", problem, shown=_quoted(name))
-        for index, name in enumerate(metadata.get("finalizers", []))
+        cause("Invalid", "metadata.finalizers", problem, shown=_quoted(name))
+        for name in names
         if (problem := label_key_problem(name))
     ]
+    if kind.built_in and kind.group not in _LENIENT_GROUPS and not found:
+        words = "name is neither a standard finalizer name nor is it fully qualified"
+        found = [
+            cause("Invalid", f"metadata.finalizers[{index}]", words, shown=_quoted(name))
+            for index, name in enumerate(names)
+            if _is_nobodys(name)
+        ]
     if old is not None and dig(old, "deletionTimestamp"):
         added = set(metadata.get("finalizers", [])) - set(old.get("finalizers", []))
         if added:

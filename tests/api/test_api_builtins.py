@@ -408,3 +408,37 @@ async def test_kubectl_explains_the_parts_of_a_pod(kubectl: Kubectl) -> None:
     text = kubectl("explain", "deployment.spec.template.spec.containers.readinessProbe.httpGet")
     assert "port" in text
     assert "DESCRIPTION" in text
+
+
+# Protobuf
+
+
+def of_type(api_version: bytes, kind: bytes, raw: bytes = b"") -> bytes:
+    def field(number: int, value: bytes) -> bytes:
+        return bytes([number << 3 | 2, len(value)]) + value
+
+    return b"k8s\x00" + field(1, field(1, api_version) + field(2, kind)) + field(2, raw)
+
+
+BROKEN_PROTOBUF = [
+    b"",
+    b"garbage",
+    b"k8s\x00",
+    b"k8s\x00\xff\xff\xff",
+    of_type(b"v1", b"ConfigMap")[:-6],
+    of_type(b"v1", b"ConfigMap", b"\x0a\xff"),
+    of_type(b"v1", b"ConfigMap", b"\x0a\x05abc"),
+    of_type(b"v1", b"Secret"),
+]
+
+
+async def test_broken_protobuf_is_refused_like_other_nonsense(api: Api) -> None:
+    for body in BROKEN_PROTOBUF:
+        answer = await api.post(core(api, "configmaps"), body, type_="application/vnd.kubernetes.protobuf")
+        assert (answer.code, answer.body["reason"]) == (400, "BadRequest"), (body, answer.body)
+
+
+async def test_protobuf_without_a_name_is_an_object_without_one(api: Api) -> None:
+    body = of_type(b"v1", b"ConfigMap")
+    answer = await api.post(core(api, "configmaps"), body, type_="application/vnd.kubernetes.protobuf")
+    assert (answer.code, fields_of(answer)) == (422, {"metadata.name"})

@@ -108,6 +108,24 @@ async def test_what_is_asked_of_a_kind_that_went_is_not_found(tmp_path: Path) ->
             assert refused.value.code == 404
 
 
+async def test_objects_that_a_kind_leaves_behind_come_back_with_it_writes_under_way_included(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path) as store:
+        store.started()
+        store.open(FAR)
+        await store.put(FAR, widget("a", size=1))
+        writing = store.put(FAR, widget("b", size=1))
+        store.close_collection(FAR)
+        await writing
+        with pytest.raises(Refused):
+            store.get(FAR, key("a"))
+        again = family_of(widget_crd(properties={"size": {**WHOLE}, "more": {**WHOLE, "default": 2}})).home
+        store.open(again)
+        shown = {item.key.name: item.document()["spec"] for item in store.collection(again).items.values()}
+        assert shown == {"a": {"size": 1, "more": 2}, "b": {"size": 1, "more": 2}}
+
+
 async def test_a_kind_that_ends_takes_no_new_objects_but_lets_those_there_change(tmp_path: Path) -> None:
     fields = of(size=WHOLE)
     async with opened(tmp_path) as store:

@@ -132,6 +132,42 @@ async def test_what_clients_defined_is_served_again_after_a_restart(tmp_path: Pa
         assert (code, events["type"], events["object"]["metadata"]["name"]) == (200, "ADDED", "w")
 
 
+async def test_names_are_shared_by_a_group_and_not_by_the_groups_below_it(tmp_path: Path) -> None:
+    below = widget_crd()
+    below["metadata"]["name"] = "widgets.below.example.com"
+    below["spec"]["group"] = "below.example.com"
+    async with served(tmp_path, crds=[below]) as api:
+        assert (await api.call("POST", CRDS, widget_crd()))[0] == 201
+        await until(api, WIDGET, "Established")
+
+
+async def test_many_objects_go_with_their_definition(tmp_path: Path) -> None:
+    async with served(tmp_path, crds=[]) as api:
+        assert (await api.call("POST", CRDS, widget_crd()))[0] == 201
+        bodies = ({"metadata": {"name": f"w{n}"}, "spec": {}} for n in range(250))
+        made = await asyncio.gather(*(api.call("POST", WIDGETS, body) for body in bodies))
+        assert {code for code, _ in made} == {201}
+        assert (await api.call("DELETE", WIDGET))[0] == 200
+        await api.gone(WIDGET)
+        assert (await api.call("POST", CRDS, widget_crd()))[0] == 201
+        assert (await api.call("GET", WIDGETS))[1]["items"] == []
+
+
+async def test_a_definition_that_somebody_lets_go_before_its_objects_finds_them_again(tmp_path: Path) -> None:
+    held = {"metadata": {"name": "w", "finalizers": ["example.com/held"]}, "spec": {}}
+    async with served(tmp_path, crds=[]) as api:
+        assert (await api.call("POST", CRDS, widget_crd()))[0] == 201
+        assert (await api.call("POST", WIDGETS, held))[0] == 201
+        assert (await api.call("DELETE", WIDGET))[0] == 200
+        assert (await api.call("PATCH", WIDGET, {"metadata": {"finalizers": None}}))[0] == 200
+        await api.gone(WIDGET)
+        assert (await api.call("GET", WIDGETS))[0] == 404
+        assert (await api.call("POST", CRDS, widget_crd()))[0] == 201
+        assert (await api.call("GET", f"{WIDGETS}/w"))[0] == 200
+    async with served(tmp_path, crds=[]) as api:
+        assert (await api.call("GET", f"{WIDGETS}/w"))[0] == 200
+
+
 async def test_a_deletion_that_a_restart_interrupts_goes_on_after_it(tmp_path: Path) -> None:
     async with served(tmp_path, crds=[]) as api:
         assert (await api.call("POST", CRDS, widget_crd()))[0] == 201

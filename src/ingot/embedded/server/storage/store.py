@@ -8,9 +8,10 @@ The rules that everything else rests on:
   makes a decision atomic.
 - A collection remembers its changes for a while. Whoever asks for what is forgotten is told so, and lists again.
 - There is one collection for each home of a kind, and it holds objects in the form of that home as it is now, or as it
-  was when they were made: `Stored.kind` says which. A collection that is opened later knows nothing of what was before,
-  and one that is closed was empty; watchers of a collection that changes its kind or closes are told by its `era`.
-- What is on disk of a kind that nobody opened stays there, for the day when somebody does.
+  was when they were made: `Stored.kind` says which. A collection that is opened later knows nothing of what was before;
+  watchers of a collection that changes its kind or closes are told by its `era`.
+- What is on disk of a kind that nobody opened, or that was closed before it was empty, stays there, for the day when
+  somebody opens it.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ class Store:
         # What was found on disk of kinds that nobody opened yet.
         self._unclaimed: dict[str, list[ObjectRow]] = {}
         self._unclaimed_log: dict[str, list[Row]] = {}
+        # Collections that were closed with objects in them.
+        self._left: dict[str, Collection] = {}
         self._log_floor = 0
         self._starting = True
         self._waiting: dict[int, tuple[Change, asyncio.Future[Stored]]] = {}
@@ -102,6 +105,9 @@ class Store:
         collection = self._collections[kind.resource] = Collection(kind, since=self.version)
         for row in self._unclaimed.pop(kind.resource, ()):
             collection.place(_restored(kind, row, in_shape=row.version >= changed_at))
+        if (left := self._left.pop(kind.resource, None)) is not None:
+            for item in left.items.values():
+                collection.place(stored(kind, item.document(kind), version=item.version, at=item.at))
         if self._starting:
             collection.floor = self._log_floor
             for change in self._unclaimed_log.pop(kind.resource, ()):
@@ -122,9 +128,16 @@ class Store:
             )
 
     def close_collection(self, kind: Kind) -> None:
-        """The kind is gone, and its objects are gone already. Who still watches them is told by the end of the era."""
-        if (collection := self._collections.pop(kind.home.resource, None)) is not None:
-            collection.end_era()
+        """The kind is gone. Who still watches its objects is told by the end of the era."""
+        resource = kind.home.resource
+        if (collection := self._collections.get(resource)) is None:
+            return
+        if not self.is_empty(kind):
+            # Somebody let the definition go before its objects.
+            log.warning("%s is no longer defined; %d objects stay on disk", resource, len(collection.items))
+            self._left[resource] = collection
+        del self._collections[resource]
+        collection.end_era()
 
     def is_empty(self, kind: Kind) -> bool:
         """Whether there are no objects, and none under way."""
@@ -214,7 +227,8 @@ class Store:
         place = (change.kind.resource, change.now.key)
         if self._head.get(place, (0, None))[0] == version:
             del self._head[place]
-        self._collections[change.kind.resource].apply(change)
+        resource = change.kind.resource
+        (self._collections.get(resource) or self._left[resource]).apply(change)
         for listener in self._listeners:
             listener(change)
         if not future.done():

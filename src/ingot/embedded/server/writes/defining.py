@@ -157,13 +157,13 @@ class Defining:
     def _reconsider(self, group: str, *, but: str) -> None:
         """A name may have become free for others of the group."""
         for key in self._store.collection(DEFINITIONS).items:
-            if key.name != but and key.name.partition(".")[2] == group:
+            if key.name != but and _group_of(key.name) == group:
                 self._look_at(key.name)
 
     def _status(self, name: str, definition: Mapping[str, Any]) -> Document:
         group = definition["spec"]["group"]
         others = [
-            names for other, names in self._names.items() if other != name and other.endswith(f".{group}")
+            names for other, names in self._names.items() if other != name and _group_of(other) == group
         ]
         others += [_names_of(kind) for kind in self._registry.built_in() if kind.group == group]
         return naming.status_of(definition, naming.taken(others))
@@ -204,9 +204,10 @@ class Defining:
             return
         await self._say(key, "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
         refused = ""
-        for item in list(self._store.collection(home).items.values()):
-            if not is_terminating(item.document()):
-                refused = await self._delete(home, item) or refused
+        items = iter(list(self._store.collection(home).items.values()))
+        while batch := list(islice(items, _SLICE)):
+            deleting = (self._delete(home, item) for item in batch if not is_terminating(item.document()))
+            refused = next(filter(None, await asyncio.gather(*deleting)), refused)
         if self._store.is_empty(home):
             await self._finish(key, "InstanceDeletionCompleted", "removed all instances")
         elif refused:
@@ -245,6 +246,11 @@ class Defining:
     async def _change(self, key: Key, edit: Edit, *, subresource: str = "status") -> None:
         manner = Manner(field_validation="Ignore")
         await self._writing.change(DEFINITIONS, key, edit, manner, subresource=subresource)
+
+
+def _group_of(name: str) -> str:
+    """Definitions are called `PLURAL.GROUP`, and a plural has no dots."""
+    return name.partition(".")[2]
 
 
 def _has_names(item: Stored) -> bool:

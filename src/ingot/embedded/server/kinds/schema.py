@@ -2,8 +2,8 @@
 
 A `Shape` is made once from a CRD's `openAPIV3Schema`. `conform` brings a document into shape: fields the schema does
 not know are cut out (and named, for those who asked for strict checking), nulls that may not be null are dropped,
-defaults are filled in. `problems` says what is still wrong, field by field, in the words of Kubernetes. Metadata
-belongs to `metadata`; CEL rules are not evaluated.
+defaults are filled in. `problems` says what is still wrong, field by field, in the words of Kubernetes, and
+`broken_rules` which of the schema's rules in CEL (`cel`) a change breaks. Metadata belongs to `metadata`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import jsonschema_rs
 
 from ingot.embedded.server.documents import Document, encode
 from ingot.embedded.server.errors import Cause, cause
+from ingot.embedded.server.kinds.cel import rules
 
 _PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 _INT_OR_STRING: Final = "x-kubernetes-int-or-string"
@@ -31,6 +32,7 @@ class Shape:
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._root = _Part(schema, keeps=_TYPE_META)
+        self._rules = rules.place_of(schema, root=True)
         checked = _json_schema(schema)
         # Metadata is the same for all kinds and is checked before; a CRD may only narrow the name, which ours do not.
         checked.setdefault("properties", {})["metadata"] = {"type": "object"}
@@ -47,6 +49,10 @@ class Shape:
         if self._validator.is_valid(document):
             return []
         return [_cause(error) for error in self._validator.iter_errors(document)]
+
+    def broken_rules(self, new: Document, old: Document | None, known: Sequence[Cause]) -> list[Cause]:
+        """The rules that making `old` into `new` breaks. `known` is what is wrong with the document already."""
+        return [] if self._rules is None else rules.broken(self._rules, new, old, known)
 
 
 class _Part:

@@ -358,6 +358,7 @@ class Writing:
         name = new["metadata"].get("name", "")
         problems = meta.problems(kind, new["metadata"], old["metadata"] if old else None)
         problems += [found for found in kind.shape.problems(new) if not _was_so_before(found, new, old)]
+        problems += kind.shape.broken_rules(new, old, problems)
         if not problems:
             # An action does what no other write may, and has looked at the object itself.
             own = [] if subresource in kind.actions else kind.check(new, old)

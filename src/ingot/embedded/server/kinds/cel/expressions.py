@@ -1,8 +1,8 @@
 """Expressions in CEL: compiled once, evaluated often.
 
 The library behind it is loaded with the first expression: a server without any starts without it. What goes into an
-expression is plain data; how an object's fields become that is the business of `values`. Evaluating is bounded: expressions
-cannot loop, and the library gives up after ten thousand steps of its comprehensions.
+expression is plain data; how an object becomes that is the business of `values`. Evaluating is bounded: expressions cannot
+loop, and the library gives up after ten thousand steps of its comprehensions.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from ingot.embedded.server.errors import ServerError
+from ingot.embedded.server.kinds.cel.syntax import Reading, Types
 
 if TYPE_CHECKING:
     from cel_expr_python import cel
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 _CODE: Final = re.compile(r"^[A-Z_]+: ")
 _CODE_AGAIN: Final = re.compile(r" \[[A-Z_]+\]$")
 _LONGEST: Final = 16 * 1024
+# The words of the library, and those of Kubernetes.
+_WORDS: Final = (
+    (re.compile(r'Key not found in map : "(.*)"'), r"no such key: \1"),
+    (re.compile(r"divide by zero"), "division by zero"),
+    (re.compile(r"Iteration budget exceeded"), "operation cancelled: actual cost limit exceeded"),
+)
 
 
 class InvalidExpression(ServerError):
@@ -33,14 +40,11 @@ class EvaluationFailed(ServerError):
 class Expression:
     """A compiled expression."""
 
-    def __init__(self, text: str, compiled: cel.Expression) -> None:
+    def __init__(self, text: str, compiled: cel.Expression, returns: str) -> None:
         self.text = text
+        # What it evaluates to, as CEL writes it: `bool`, `string`, `dyn`, …
+        self.type = returns
         self._compiled = compiled
-
-    @property
-    def type(self) -> str:
-        """What it evaluates to, as CEL writes it: `bool`, `string`, `dyn`, …"""
-        return self._compiled.return_type().name().lower()
 
     def evaluate(self, data: Mapping[str, Any]) -> Any:
         try:
@@ -53,14 +57,23 @@ class Expression:
         return plain
 
 
-def compiled(text: str, variables: tuple[str, ...]) -> Expression:
-    """The expression over these variables, whose types are known when they are there. Raises `InvalidExpression`."""
+def compiled(text: str, variables: tuple[str, ...], types: Types | None = None) -> Expression:
+    """The expression over these variables; `types` says of some of them what they are. Raises `InvalidExpression`."""
     if len(text) > _LONGEST:
         raise InvalidExpression(f"an expression of more than {_LONGEST} characters is too long")
+    environment = _environment(variables)
     try:
-        return Expression(text, _environment(variables).compile(text))
+        checked = environment.compile(text)
+        returns = checked.return_type().name().lower()
+        if types is None:
+            return Expression(text, checked, returns)
+        reading = Reading()
+        read = reading.read(environment.compile(text, disable_check=True).serialize(), types)
+        if reading.missing:
+            raise InvalidExpression(_undefined(text, reading.missing))
+        return Expression(text, environment.deserialize(read) if reading.changed else checked, returns)
     except RuntimeError as error:
-        raise InvalidExpression(_plain(str(error))) from None
+        raise InvalidExpression(f"compilation failed: {_plain(str(error))}") from None
 
 
 @cache
@@ -81,7 +94,24 @@ def _environment(variables: tuple[str, ...]) -> cel.Env:
     )
 
 
+def _undefined(text: str, names: list[str]) -> str:
+    """In the form that the library has for what it finds itself."""
+    return "compilation failed: " + "\n".join(_marked(text, name) for name in names)
+
+
+def _marked(text: str, name: str) -> str:
+    found = re.search(rf"\.\s*\??{re.escape(name)}\b", text)
+    at = found.start() if found else 0
+    before = text[:at]
+    line, column = before.count("\n") + 1, at - (before.rfind("\n") + 1)
+    shown = text.splitlines()[line - 1]
+    return f"ERROR: <input>:{line}:{column + 1}: undefined field '{name}'\n | {shown}\n | {'.' * column}^"
+
+
 def _plain(message: str) -> str:
-    """Without the names of the library's error codes; `no such key` is what Kubernetes calls it."""
+    """Without the names of the library's error codes."""
     words = _CODE_AGAIN.sub("", _CODE.sub("", message)).strip()
-    return re.sub(r'^Key not found in map : "(.*)"$', r"no such key: \1", words)
+    for pattern, ours in _WORDS:
+        if found := pattern.fullmatch(words):
+            return found.expand(ours)
+    return words

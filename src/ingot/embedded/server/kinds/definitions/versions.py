@@ -9,6 +9,7 @@ from typing import Any, Final
 from ingot.embedded.server.documents import Document, dig
 from ingot.embedded.server.errors import Cause, cause
 from ingot.embedded.server.kinds import jsonpath
+from ingot.embedded.server.kinds.cel import definitions as cel_rules
 from ingot.embedded.server.kinds.definitions import structural
 from ingot.embedded.server.kinds.definitions import words as schema_words
 from ingot.embedded.server.kinds.definitions.phrases import no_label, shown
@@ -125,7 +126,9 @@ def _schema(version: Version, schema: Mapping[str, Any], where: str) -> list[Cau
     unstructured, unclear = structural.problems(schema, where), schema_words.problems(schema, where)
     if not unstructured:
         unstructured = list(_defaults(schema, where, root=True))
-    return found + unstructured + unclear or _compiled(schema, where)
+    return (
+        found + unstructured + unclear or _compiled(schema, where) or list(cel_rules.problems(schema, where))
+    )
 
 
 def _defaults(schema: Mapping[str, Any], where: str, *, root: bool = False) -> Iterator[Cause]:

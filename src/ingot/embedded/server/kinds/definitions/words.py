@@ -28,7 +28,7 @@ MAP_TYPE: Final = "x-kubernetes-map-type"
 KEYS: Final = "x-kubernetes-list-map-keys"
 
 # Every word of a schema, and what its value must be.
-_TEXT, _NUMBER, _WHOLE, _FLAG, _TEXTS, _ONE, _MANY, _NAMED, _ANY = (
+_TEXT, _NUMBER, _WHOLE, _FLAG, _TEXTS, _ONE, _MANY, _NAMED, _RULES, _ANY = (
     "a string",
     "a number",
     "an integer",
@@ -37,6 +37,7 @@ _TEXT, _NUMBER, _WHOLE, _FLAG, _TEXTS, _ONE, _MANY, _NAMED, _ANY = (
     "a schema",
     "a list of schemas",
     "a map of schemas",
+    "a list of rules",
     "anything",
 )
 _WORDS: Final[dict[str, str]] = {
@@ -52,7 +53,8 @@ _WORDS: Final[dict[str, str]] = {
     **dict.fromkeys(("not", "items", "additionalProperties", "additionalItems"), _ONE),
     **dict.fromkeys(JUNCTORS, _MANY),
     **dict.fromkeys(("properties", "patternProperties", "definitions", "dependencies"), _NAMED),
-    **dict.fromkeys(("default", "enum", "externalDocs", "example", "x-kubernetes-validations"), _ANY),
+    "x-kubernetes-validations": _RULES,
+    **dict.fromkeys(("default", "enum", "externalDocs", "example"), _ANY),
 }
 
 
@@ -112,8 +114,18 @@ _FITS: Final[dict[str, Callable[[Any], bool]]] = {
     _ONE: lambda value: isinstance(value, Mapping | bool | list),
     _MANY: lambda value: isinstance(value, list) and all(isinstance(item, Mapping) for item in value),
     _NAMED: lambda value: isinstance(value, Mapping),
+    _RULES: lambda value: isinstance(value, list) and all(_is_rule(rule) for rule in value),
     _ANY: lambda value: True,
 }
+
+
+def _is_rule(rule: object) -> bool:
+    if not isinstance(rule, Mapping):
+        return False
+    texts = (rule.get(name) for name in ("rule", "message", "messageExpression", "reason", "fieldPath"))
+    return all(isinstance(text, str | None) for text in texts) and isinstance(
+        rule.get("optionalOldSelf"), bool | None
+    )
 
 
 def every(schema: Schema) -> Iterator[Schema]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -50,6 +51,8 @@ def main() -> None:
     parser.add_argument("--only", choices=tuple(_SERVERS))
     options = parser.parse_args()
     size = Size(hosts=options.hosts, clients=options.clients, watchers=options.watchers)
+    # Asked to end, it still stops what it started: every `finally` on the way runs.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     built()
     print(f"load before it: {' '.join(f'{mean:.2f}' for mean in os.getloadavg())}", flush=True)
     if options.only:

@@ -149,6 +149,15 @@ async def test_a_folder_in_use_is_not_restored(tmp_path: Path) -> None:
         assert await names(api) == ["a"]
 
 
+async def test_a_backup_does_not_go_where_the_api_has_its_own_files(tmp_path: Path) -> None:
+    async with served(tmp_path / "state", crds=()) as api:
+        await put(api, "a")
+        for name in ("api.db", "other"):
+            with pytest.raises(StateError, match="Choose a place outside"):
+                backup(tmp_path / "state", tmp_path / "state" / "api" / name)
+        assert await names(api) == ["a"]
+
+
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [

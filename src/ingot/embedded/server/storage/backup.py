@@ -6,7 +6,7 @@ folder.
 
 A restored API has forgotten versions that it gave out before. They must never mean something else: counting goes on a
 billion further than anything that is known, and everything before is beyond what watches can ask for, so that every client
-is told to list again. (etcd's own restore does the same.) The file that was replaced is kept beside the new one.
+is told to list again. (etcd's restore can do the same.) The file that was replaced is kept beside the new one.
 """
 
 from __future__ import annotations
@@ -49,6 +49,10 @@ class Restored:
 def backup(state: Path, target: Path) -> Saved:
     """Write all objects of this state folder to a file. The server may run meanwhile, and is not held up."""
     source = state / "api" / file.NAME
+    if target.resolve().is_relative_to(source.parent.resolve()):
+        raise StateError(
+            f"{target} is where the API keeps its own files. Choose a place outside {source.parent}."
+        )
     new = _beside(target)
     try:
         saved = Saved(target, *_copied(source, new))
@@ -80,6 +84,7 @@ def restore(source: Path, state: Path) -> Restored:
                 _forget_the_past(new, version)
                 _sync(new)
                 undo.pop_all()
+                # From here on nothing can fail but the disk itself.
                 _remove(*(path.with_name(path.name + name) for name in _COMPANIONS))
                 new.replace(path)
                 _sync(folder)

@@ -17,6 +17,7 @@ from ingot.embedded.server.errors import StateError
 
 NAME: Final = "api.db"
 FORMAT: Final = 1
+_LOG_FILE_BYTES: Final = 64 * 1024 * 1024
 
 _TABLES: Final = """
 CREATE TABLE object (
@@ -43,6 +44,8 @@ def opened(path: Path) -> sqlite3.Connection:
     with _closed_on_failure(connection, unusable, path):
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
+        # A long backup makes the log beside the file grow; afterwards its room is given back.
+        connection.execute(f"PRAGMA journal_size_limit = {_LOG_FILE_BYTES}")
         if _format(connection, path) == 0:
             connection.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {FORMAT}; COMMIT;")
     return connection

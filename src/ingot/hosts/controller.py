@@ -14,7 +14,7 @@ from ingot.api.meta import PartialObjectMetadata, now
 from ingot.hosts.host_pass import Tools
 from ingot.hosts.reconciler import HostReconciler
 from ingot.hosts.secrets import secret_keys
-from ingot.kube import Change, Client, Controller, EventRecorder, Informer, metadata_of
+from ingot.kube import Change, Client, Controller, EventRecorder, Informer, follow, metadata_of
 from ingot.provisioner import EVERYTHING, Provisioner
 
 BY_SECRET = "secret"  # noqa: S105 - the name of an index
@@ -42,7 +42,7 @@ class HostController:
         tools = Tools(client, self.hosts, self.secrets, backend, recorder, now)
         self._claimed = tools.claimed
         self.controller = Controller("hosts", HostReconciler(tools), workers=workers)
-        self.hosts.subscribe(self._host_changed)
+        follow(self.controller, self.hosts, when=_concerns_us)
         self.secrets.subscribe(self._secret_changed)
 
     async def follow_backend(self) -> None:
@@ -53,11 +53,6 @@ class HostController:
                     self.controller.wake(host.key, low=True)
             else:
                 self.controller.wake(change)
-
-    def _host_changed(self, change: Change[BareMetalHost]) -> None:
-        old, new = change.old, change.new
-        if old is None or new is None or _concerns_us(old, new):
-            self.controller.wake(change.key, low=change.initial)
 
     def _secret_changed(self, change: Change[PartialObjectMetadata]) -> None:
         if change.new is not None and change.new.metadata.resource_version in self._claimed:

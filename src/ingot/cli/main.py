@@ -19,6 +19,9 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "api-server": ("ingot.cli.api_server:api_server", "Run the embedded Kubernetes API."),
     "operator": ("ingot.cli.operator:operator", "Run the controllers."),
     "service": ("ingot.cli.service:service", "Run one of the services behind the operator."),
+    "iso": ("ingot.cli.iso:iso", "Change what is embedded in CoreOS live ISO images."),
+    "pxe": ("ingot.cli.pxe:pxe", "Initial RAM disks for CoreOS live systems."),
+    "dev": ("ingot.cli.dev:dev", "What images are made of."),
     "lab": ("ingot.cli.lab:lab", "Simulated servers to practise on."),
 }
 

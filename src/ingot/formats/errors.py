@@ -8,4 +8,8 @@ class FormatError(ValueError):
 
 
 class UnsupportedFormat(FormatError):
-    """Well formed, but with a part of the format that is refused on purpose."""
+    """Well formed, but with a part of the format that is refused on purpose, or without one that is needed."""
+
+
+class DoesNotFit(FormatError):
+    """What is to be put in is longer than the room that the image has for it."""

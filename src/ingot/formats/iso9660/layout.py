@@ -8,6 +8,7 @@ SECTOR: Final = 2048
 FIRST_DESCRIPTOR: Final = 16
 MAGIC: Final = b"CD001"
 
+BOOT: Final = 0
 PRIMARY: Final = 1
 SUPPLEMENTARY: Final = 2
 TERMINATOR: Final = 255

@@ -1,8 +1,9 @@
 """Reading files out of an ISO 9660 image.
 
 Owns the way from a seekable file to names and contents. Rock Ridge names are preferred, then Joliet's, then the plain ones,
-which are compared without regard to case and without the version number. Every offset is checked against the file and every
-directory is visited once, so a damaged or hostile image ends in a `FormatError`, never in a loop or in memory without bound.
+which are compared without regard to case and without the version number; who wants the plain ones alone says so. Every
+offset is checked against the file and every directory is visited once, so a damaged or hostile image ends in a
+`FormatError`, never in a loop or in memory without bound.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO, Final
 
-from ingot.formats.errors import FormatError
+from ingot.formats.errors import FormatError, UnsupportedFormat
 from ingot.formats.iso9660 import layout
+from ingot.formats.iso9660.descriptors import Descriptor, read_descriptors
 
 _MAX_DIRECTORY: Final = 4 << 20
-_MAX_DESCRIPTORS: Final = 64
 _MAX_DIRECTORIES: Final = 10_000
 _RECORD_HEAD: Final = 33
 
@@ -36,20 +37,36 @@ class _Record:
         return sum(length for _, length in self.extents)
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file or directory, and where its bytes are in the image."""
+
+    path: str
+    directory: bool
+    offset: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.size
+
+
 class Iso:
     """An ISO 9660 image in a seekable file. The file stays the caller's to close."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, *, plain_names: bool = False) -> None:
         self._file = file
-        self._size = file.seek(0, 2)
-        primary, joliet = self._descriptors()
-        self.label = primary[40:72].decode("ascii", "replace").rstrip(" \0")
+        self.size: Final[int] = file.seek(0, 2)
+        self.descriptors: Final[list[Descriptor]] = read_descriptors(self.bytes_at)
+        self.primary: Final[Descriptor] = next(d for d in self.descriptors if d.kind == layout.PRIMARY)
+        self.label: Final[str] = self.primary.label
         self._joliet = False
-        self._root = _first_record(primary[156:190])
-        self._skip = self._rock_ridge_skip()
-        if self._skip is None and joliet is not None:
+        self._root = _first_record(self.primary.root)
+        self._skip = None if plain_names else self._rock_ridge_skip()
+        joliet = next((descriptor for descriptor in self.descriptors if descriptor.joliet), None)
+        if self._skip is None and joliet is not None and not plain_names:
             self._joliet = True
-            self._root = _first_record(joliet[156:190])
+            self._root = _first_record(joliet.root)
 
     def read(self, path: str, *, limit: int = 64 << 20) -> bytes:
         """The content of a file; `KeyError` when there is none of that name, `FormatError` past the limit."""
@@ -58,7 +75,7 @@ class Iso:
             raise KeyError(path)
         if record.size > limit:
             raise FormatError(f"{path} in the ISO image has {record.size} bytes; at most {limit} are read")
-        return b"".join(self._bytes(offset, length) for offset, length in record.extents)
+        return b"".join(self.bytes_at(offset, length) for offset, length in record.extents)
 
     def __contains__(self, path: str) -> bool:
         """Whether there is a file of that name, so that `read` finds it."""
@@ -66,47 +83,67 @@ class Iso:
         return record is not None and not record.directory
 
     def files(self) -> Iterator[tuple[str, int]]:
-        """Path and size of every file, directories in the order they are met."""
-        waiting = [("", self._root)]
-        seen: set[int] = set()
-        while waiting:
-            prefix, directory = waiting.pop(0)
-            start = directory.extents[0][0]
-            if start in seen or len(seen) > _MAX_DIRECTORIES:
-                raise FormatError(
-                    "the ISO image has a directory that contains itself, or too many directories"
-                )
-            seen.add(start)
-            for record in self._records(directory):
-                path = f"{prefix}/{self._name(record)}"
-                if record.directory:
-                    waiting.append((path, record))
-                else:
-                    yield path, record.size
+        """Path and size of every file, in the order of `entries`."""
+        for path, record in self._walk():
+            if not record.directory:
+                yield path, record.size
 
-    def _descriptors(self) -> tuple[bytes, bytes | None]:
-        primary = joliet = None
-        for number in range(layout.FIRST_DESCRIPTOR, layout.FIRST_DESCRIPTOR + _MAX_DESCRIPTORS):
-            sector = self._bytes(number * layout.SECTOR, layout.SECTOR)
-            if sector[1:6] != layout.MAGIC:
-                raise FormatError("not an ISO 9660 image: no volume descriptor where one belongs")
-            if sector[0] == layout.PRIMARY and primary is None:
-                primary = sector
-            elif sector[0] == layout.SUPPLEMENTARY and sector[88:91] in layout.JOLIET_ESCAPES:
-                joliet = sector
-            elif sector[0] == layout.TERMINATOR:
-                break
-        if primary is None:
-            raise FormatError("not an ISO 9660 image: it has no primary volume descriptor")
-        return primary, joliet
+    def entries(self) -> Iterator[Entry]:
+        """Every file and directory, a directory before what is in it."""
+        for path, record in self._walk():
+            yield _entry(path, record)
 
-    def _bytes(self, offset: int, length: int) -> bytes:
-        if offset + length > self._size:
+    def entry(self, path: str) -> Entry:
+        """A file or directory by name; `KeyError` when there is none. Its bytes lie within the image."""
+        record = self._find(path)
+        if record is None:
+            raise KeyError(path)
+        return self._whole(_entry(path, record))
+
+    def children(self, path: str) -> list[Entry]:
+        """What is in a directory; `KeyError` when there is none of that name."""
+        record = self._find(path)
+        if record is None or not record.directory:
+            raise KeyError(path)
+        children = ((f"{path}/{self._name(child)}", child) for child in self._records(record))
+        return [self._whole(_entry(*child)) for child in children]
+
+    def bytes_at(self, offset: int, length: int) -> bytes:
+        """Bytes of the image itself; `FormatError` when it does not have them."""
+        if offset + length > self.size:
             raise FormatError(
-                f"the ISO image ends at byte {self._size}, but refers to bytes up to {offset + length}: it is cut short"
+                f"the ISO image ends at byte {self.size}, but refers to bytes up to {offset + length}: it is cut short"
             )
         self._file.seek(offset)
         return self._file.read(length)
+
+    def _whole(self, entry: Entry) -> Entry:
+        if entry.end > self.size:
+            raise FormatError(
+                f"{entry.path} ends at byte {entry.end} of an ISO image of {self.size} bytes: it is cut short"
+            )
+        return entry
+
+    def _walk(self) -> Iterator[tuple[str, _Record]]:
+        seen: set[int] = set()
+        waiting = [("", self._unseen(self._root, seen))]
+        while waiting:
+            prefix, records = waiting[-1]
+            record = next(records, None)
+            if record is None:
+                waiting.pop()
+                continue
+            path = f"{prefix}/{self._name(record)}"
+            yield path, record
+            if record.directory:
+                waiting.append((path, self._unseen(record, seen)))
+
+    def _unseen(self, directory: _Record, seen: set[int]) -> Iterator[_Record]:
+        start = directory.extents[0][0]
+        if start in seen or len(seen) > _MAX_DIRECTORIES:
+            raise FormatError("the ISO image has a directory that contains itself, or too many directories")
+        seen.add(start)
+        return self._records(directory)
 
     def _find(self, path: str) -> _Record | None:
         here = self._root
@@ -141,7 +178,7 @@ class Iso:
             raise FormatError(
                 f"the ISO image has a directory of {directory.size} bytes; that is not credible"
             )
-        data = b"".join(self._bytes(offset, length) for offset, length in directory.extents)
+        data = b"".join(self.bytes_at(offset, length) for offset, length in directory.extents)
         at = 0
         while at < len(data):
             length = data[at]
@@ -179,7 +216,7 @@ class Iso:
                 elif signature == b"CE" and len(body) >= 24:
                     block, offset, length = body[0:4], body[8:12], body[16:20]
                     at = int.from_bytes(block, "little") * layout.SECTOR + int.from_bytes(offset, "little")
-                    continued = self._bytes(at, min(int.from_bytes(length, "little"), layout.SECTOR))
+                    continued = self.bytes_at(at, min(int.from_bytes(length, "little"), layout.SECTOR))
             if continued is None:
                 break
             area = continued
@@ -194,6 +231,16 @@ def _system_use(area: bytes) -> Iterator[tuple[bytes, bytes]]:
             return
         yield area[at : at + 2], area[at + 4 : at + length]
         at += length
+
+
+def _entry(path: str, record: _Record) -> Entry:
+    offset = end = record.extents[0][0]
+    for at, length in record.extents:
+        if at != end:
+            raise UnsupportedFormat(f"{path} lies in several places of the ISO image")
+        # Only the last part of a large file may end inside a sector.
+        end = at + length
+    return Entry(path, record.directory, offset, end - offset)
 
 
 def _first_record(data: bytes) -> _Record:

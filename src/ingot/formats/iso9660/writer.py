@@ -1,4 +1,4 @@
-"""Writing a small ISO 9660 image, with Joliet names beside the plain ones.
+"""Writing a small ISO 9660 image, with Joliet names beside the plain ones (8.3, as boot tools look for them).
 
 `build_iso` is a pure function: the same files, label and time give the same bytes. Two directory trees, one per naming,
 point at the same file contents. Meant for boot media and config drives of a few megabytes; it makes the image in memory.
@@ -18,7 +18,6 @@ from ingot.formats.iso9660 import layout
 
 _MAX_FILE: Final = (1 << 32) - layout.SECTOR
 _RECORD_HEAD: Final = 33
-_LONGEST_PLAIN: Final = 30
 _LONGEST_JOLIET: Final = 64
 
 
@@ -207,13 +206,13 @@ def _add(parent: _Node, name: str, content: bytes | None) -> _Node:
 
 
 def _plain(name: str, taken: set[bytes], *, directory: bool) -> bytes:
-    """An upper-case name of letters, digits and underscores that is unique in its folder."""
+    """An upper-case name of eight letters, digits and underscores, with three after the dot, unique in its folder."""
     stem, _, suffix = (name, "", "") if directory else name.rpartition(".")
     if not directory and not stem:
         stem, suffix = name, ""
-    stem, suffix = (re.sub(r"[^A-Z0-9_]", "_", part.upper()) for part in (stem, suffix[:8]))
+    stem, suffix = (re.sub(r"[^A-Z0-9_]", "_", part.upper()) for part in (stem, suffix[:3]))
     for number in range(1000):
-        distinct = stem[: _LONGEST_PLAIN - 12] if number == 0 else f"{stem[: _LONGEST_PLAIN - 15]}{number:03}"
+        distinct = stem[:8] if number == 0 else f"{stem[:5]}{number:03}"
         plain = (distinct if directory else f"{distinct}.{suffix};1").encode()
         if plain not in taken:
             return plain

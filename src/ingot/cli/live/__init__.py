@@ -1,0 +1,1 @@
+"""What the commands for CoreOS live images share: `ingot iso`, `ingot pxe`, `ingot dev`."""

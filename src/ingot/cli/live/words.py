@@ -1,0 +1,22 @@
+"""Errors of formats and files as the one line a person reads; exit code 1, as coreos-installer has it."""
+
+from __future__ import annotations
+
+import click
+
+from ingot.formats import FormatError
+
+
+class WordedGroup(click.Group):
+    """A group of commands over images: what is wrong with a file is said in a sentence, never in a traceback."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except FormatError as error:
+            raise click.ClickException(str(error)) from error
+        except BrokenPipeError:
+            raise  # click ends quietly when nobody reads
+        except OSError as error:
+            what = error.filename2 or error.filename
+            raise click.ClickException(f"{what}: {error.strerror}" if what else str(error)) from error

@@ -1,0 +1,97 @@
+"""`ingot pxe`: initial RAM disks for booting CoreOS live systems over the network, with coreos-installer's verbs and options."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from ingot.cli.live.keyfiles import embedded_keyfiles, show_keyfiles
+from ingot.cli.live.outputs import binary_output, replace_file
+from ingot.cli.live.words import WordedGroup
+from ingot.formats import UnsupportedFormat
+from ingot.formats.coreos import IGNITION, network_of
+from ingot.formats.coreos.live import NETWORK
+from ingot.formats.initrd import Members, chosen, pack, read_members
+
+
+@click.group(cls=WordedGroup)
+def pxe() -> None:
+    """Make and read initial RAM disks for live systems."""
+
+
+@pxe.group()
+def ignition() -> None:
+    """The Ignition config of the live system."""
+
+
+@ignition.command("wrap")
+@click.option(
+    "-i", "--ignition-file", "config", metavar="FILE", help="The Ignition config. Default: standard input."
+)
+@click.option("-o", "--output", metavar="FILE", help="Write to a file instead of standard output.")
+def wrap_ignition(config: str | None, output: str | None) -> None:
+    """Wrap an Ignition config in an initial RAM disk, to be loaded beside that of the live system."""
+    out = binary_output() if output is None else None
+    content = Path(config).read_bytes() if config else sys.stdin.buffer.read()
+    _write({IGNITION: content}, output, out)
+
+
+@ignition.command("unwrap")
+@click.argument("image", metavar="[INITRD]", required=False)
+def unwrap_ignition(image: str | None) -> None:
+    """Print the Ignition config that an initial RAM disk holds."""
+    with _opened(image) as file:
+        content = read_members(file, chosen([IGNITION])).get(IGNITION)
+    if content is None:
+        raise UnsupportedFormat("couldn't find Ignition config in archive")
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
+
+
+@pxe.group()
+def network() -> None:
+    """The network settings of the live system."""
+
+
+@network.command("wrap")
+@click.option(
+    "-k",
+    "--keyfile",
+    "keyfiles",
+    metavar="FILE",
+    multiple=True,
+    required=True,
+    help="A NetworkManager keyfile.",
+)
+@click.option("-o", "--output", metavar="FILE", help="Write to a file instead of standard output.")
+def wrap_network(keyfiles: tuple[str, ...], output: str | None) -> None:
+    """Wrap NetworkManager keyfiles in an initial RAM disk."""
+    out = binary_output() if output is None else None
+    _write(embedded_keyfiles(keyfiles), output, out)
+
+
+@network.command("unwrap")
+@click.option("-C", "--directory", metavar="DIR", help="Write files here instead of printing them.")
+@click.argument("image", metavar="[INITRD]", required=False)
+def unwrap_network(image: str | None, directory: str | None) -> None:
+    """Print the keyfiles that an initial RAM disk holds, or write them to a directory."""
+    with _opened(image) as file:
+        members = read_members(file, chosen([f"{NETWORK}/*"]))
+    show_keyfiles(network_of(members), directory)
+
+
+def _write(members: Members, output: str | None, out: BinaryIO | None) -> None:
+    packed = pack(members)
+    if output is not None:
+        replace_file(output, packed)
+    elif out is not None:
+        out.write(packed)
+        out.flush()
+
+
+def _opened(path: str | None) -> AbstractContextManager[BinaryIO]:
+    return nullcontext(sys.stdin.buffer) if path is None else Path(path).open("rb")

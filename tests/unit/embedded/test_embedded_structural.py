@@ -264,6 +264,13 @@ def test_a_word_with_a_value_of_another_type_is_found(schema: Any, problem: str)
     assert words.misshapen(schema) == problem
 
 
+def test_a_schema_that_has_no_bottom_is_refused_before_anybody_falls_into_it() -> None:
+    schema: dict[str, Any] = dict(TEXT)
+    for _ in range(150):
+        schema = an_object(a=schema)
+    assert words.misshapen(schema) == "is nested more than 100 levels deep"
+
+
 @pytest.mark.parametrize("definition", all_crds(), ids=lambda found: found["spec"]["names"]["kind"])
 def test_our_own_definitions_would_be_taken(definition: Any) -> None:
     DEFINITIONS.prepare(definition, None)

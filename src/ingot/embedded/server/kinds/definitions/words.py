@@ -17,6 +17,10 @@ from ingot.embedded.server.kinds.definitions.phrases import must_be, shown, unsu
 
 Schema = Mapping[str, Any]
 
+# Far more than anybody needs, and little enough for whoever walks through a schema.
+_DEEPEST: Final = 100
+_TOO_DEEP: Final = f"is nested more than {_DEEPEST} levels deep"
+
 JUNCTORS: Final = ("anyOf", "allOf", "oneOf")
 _META: Final = frozenset({"metadata", "kind", "apiVersion"})
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
@@ -88,10 +92,12 @@ def cut_unknown(schema: Document) -> list[str]:
     return unknown
 
 
-def misshapen(schema: object) -> str:
+def misshapen(schema: object, *, depth: int = 0) -> str:
     """Where a word has a value of the wrong type, and which is expected; empty if nowhere."""
     if not isinstance(schema, Mapping):
         return "must be a schema"
+    if depth > _DEEPEST:
+        return _TOO_DEEP
     for word, value in schema.items():
         wanted = _WORDS.get(word, _ANY)
         if value is not None and not _FITS[wanted](value):
@@ -100,8 +106,8 @@ def misshapen(schema: object) -> str:
         # Dependencies, which are refused anyway, may be lists of names.
         if isinstance(child, bool | None) or (path.startswith("dependencies[") and isinstance(child, list)):
             continue
-        if found := misshapen(child):
-            return f"{path}.{found}"
+        if found := misshapen(child, depth=depth + 1):
+            return found if found is _TOO_DEEP else f"{path}.{found}"
     return ""
 
 

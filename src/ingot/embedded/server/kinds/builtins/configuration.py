@@ -34,7 +34,6 @@ CONFIG_MAPS: Final = built_in(
         Column(
             "Data",
             lambda d: len(d.get("data") or {}) + len(d.get("binaryData") or {}),
-            type="integer",
             description="How many values.",
         ),
         AGE,

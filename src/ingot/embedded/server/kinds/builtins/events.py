@@ -122,7 +122,7 @@ _COLUMNS: Final = (
     ),
     Column(
         "Count",
-        lambda d: str(d.get("count") or dig(d, "series", "count") or 1),
+        lambda d: d.get("count") or dig(d, "series", "count") or 1,
         priority=1,
         description="How often it was seen.",
     ),

@@ -11,7 +11,7 @@ from typing import Final
 
 from ingot.embedded.server.documents import Document
 from ingot.embedded.server.errors import Cause, Unreadable
-from ingot.embedded.server.kinds.builtins.tables import Message, message, schema_of, take_in
+from ingot.embedded.server.kinds.builtins.tables import Message, find_message, message, schema_of, take_in
 from ingot.embedded.server.kinds.builtins.tables.intake import Undecodable
 from ingot.embedded.server.kinds.columns import AGE, NAME, Column
 from ingot.embedded.server.kinds.kind import ALL_VERBS, FieldReader, Kind, field_at
@@ -26,7 +26,6 @@ Warn = Callable[[Document, Document | None], list[str]]
 _PACKAGES: Final = {
     "": "io.k8s.api.core.v1",
     "admissionregistration.k8s.io": "io.k8s.api.admissionregistration.v1",
-    "apiextensions.k8s.io": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1",
     "apps": "io.k8s.api.apps.v1",
     "authentication.k8s.io": "io.k8s.api.authentication.v1",
     "authorization.k8s.io": "io.k8s.api.authorization.v1",
@@ -41,11 +40,7 @@ _PACKAGES: Final = {
 
 def message_of(group: str, kind: str) -> Message | None:
     """The message of a kind of Kubernetes itself; None where no table has it."""
-    package = _PACKAGES.get(group)
-    try:
-        return message(f"{package}.{kind}")
-    except KeyError:
-        return None
+    return find_message(f"{_PACKAGES[group]}.{kind}") if group in _PACKAGES else None
 
 
 def _nothing_more(new: Document, old: Document | None) -> None:

@@ -76,7 +76,7 @@ SECRETS: Final = built_in(
     columns=(
         NAME,
         Column("Type", lambda d: d.get("type"), description="What the Secret is for."),
-        Column("Data", lambda d: len(d.get("data") or {}), type="integer", description="How many values."),
+        Column("Data", lambda d: len(d.get("data") or {}), description="How many values."),
         AGE,
     ),
     fields=("type",),

@@ -11,9 +11,10 @@ from ingot.embedded.server.kinds.builtins.tables.grammar import (
     MapOf,
     Message,
     Scalar,
+    find_message,
     message,
 )
 from ingot.embedded.server.kinds.builtins.tables.intake import take_in
 from ingot.embedded.server.kinds.builtins.tables.schemas import schema_of
 
-__all__ = ["Field", "ListOf", "MapOf", "Message", "Scalar", "message", "schema_of", "take_in"]
+__all__ = ["Field", "ListOf", "MapOf", "Message", "Scalar", "find_message", "message", "schema_of", "take_in"]

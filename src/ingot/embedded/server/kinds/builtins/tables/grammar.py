@@ -113,9 +113,12 @@ class Field:
     words: str = ""
 
 
-@cache
 def message(full_name: str) -> Message:
     return _all()[full_name]
+
+
+def find_message(full_name: str) -> Message | None:
+    return _all().get(full_name)
 
 
 @cache

@@ -33,13 +33,24 @@ def measured(name: str, size: Size) -> list[Figure]:
 
 def shown(figure: Figure) -> list[str]:
     digits = 0 if figure.value >= 100 else 2
-    return [f"{figure.value:,.{digits}f} {figure.unit}".replace(" /s", "/s"), figure.cpu]
+    return [f"{figure.value:,.{digits}f} {figure.unit}".replace(" /s", "/s"), spent(figure)]
+
+
+def spent(figure: Figure) -> str:
+    if not figure.cpu:
+        return ""
+    return f"{figure.cpu * 1e3:,.0f} ms" if figure.cpu > 0.02 else f"{figure.cpu * 1e6:,.0f} µs"
 
 
 def ahead(ours: Figure, theirs: Figure) -> str:
     """How many times better ours is: above 1 is ahead, whichever way the figure counts."""
     better = theirs.value / ours.value if ours.less_is_better else ours.value / theirs.value
-    return f"{better:.2f}"
+    return f"{better:.1f}"
+
+
+def cheaper(ours: Figure, theirs: Figure) -> str:
+    """How many times less processor ours takes."""
+    return f"{theirs.cpu / ours.cpu:.1f}" if ours.cpu and theirs.cpu else ""
 
 
 def main() -> None:
@@ -62,10 +73,19 @@ def main() -> None:
         return
     ours, theirs = measured("embedded", size), measured("kubernetes", size)
     rows = [
-        [mine.title, *shown(mine), *shown(other), ahead(mine, other)]
+        [mine.title, *shown(mine), *shown(other), ahead(mine, other), cheaper(mine, other)]
         for mine, other in zip(ours, theirs, strict=True)
     ]
-    print(table(["", "embedded", "CPU each", "kube-apiserver + etcd", "CPU each", "times better"], rows))
+    names = [
+        "",
+        "embedded",
+        "CPU each",
+        "kube-apiserver + etcd",
+        "CPU each",
+        "times better",
+        "times less CPU",
+    ]
+    print(table(names, rows))
 
 
 if __name__ == "__main__":

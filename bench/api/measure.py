@@ -33,13 +33,13 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One cell: the value, whether less is better, and what it cost the server's processors."""
+    """One cell: the value, whether less is better, and the seconds of processor that one of these cost the server."""
 
     title: str
     value: float
     unit: str
     less_is_better: bool
-    cpu: str = ""
+    cpu: float = 0.0
     note: str = ""
 
 
@@ -47,7 +47,9 @@ def figures(server: Server, size: Size, say: Callable[[str], None]) -> list[Figu
     found: list[Figure] = []
 
     def add(figure: Figure) -> None:
-        say(f"{server.name}: {figure.title}: {figure.value:,.6g} {figure.unit} {figure.cpu} {figure.note}")
+        say(
+            f"{server.name}: {figure.title}: {figure.value:,.6g} {figure.unit} ({figure.cpu * 1e6:,.0f} µs) {figure.note}"
+        )
         found.append(figure)
 
     add(Figure("start to ready", server.started_in, "s", True))
@@ -125,7 +127,7 @@ def _rate(server: Server, title: str, run: Callable[[], Outcome]) -> Figure:
     before = processor_time(server.pids.values())
     outcome = run()
     spent = processor_time(server.pids.values()) - before
-    return Figure(title, outcome.rate, "/s", False, _each(spent, outcome.count), _latency(outcome))
+    return Figure(title, outcome.rate, "/s", False, spent / outcome.count, _latency(outcome))
 
 
 def _list(server: Server, size: Size, title: str, accept: str) -> Figure:
@@ -140,7 +142,7 @@ def _list(server: Server, size: Size, title: str, accept: str) -> Figure:
         middle,
         "ms",
         True,
-        f"{spent * 1e3:,.0f} ms",
+        spent,
         f"{outcomes[0].bytes / 1e6:.1f} MB",
     )
 
@@ -159,18 +161,14 @@ def _watches(server: Server, size: Size) -> Iterator[Figure]:
         type=hosts.MERGE_PATCH,
     ) as (opened, deliver):
         between = processor_time(server.pids.values())
-        cpu = _each(between - before, opened.count)
+        cpu = (between - before) / opened.count
         yield Figure(f"{size.watchers:,} watches opened", opened.rate, "/s", False, cpu)
         yield Figure(f"memory with {size.watchers:,} watches", memory(server.pids.values()), "MB", True)
         between = processor_time(server.pids.values())
         outcome = deliver()
     spent = processor_time(server.pids.values()) - between
     title = f"deliveries, {size.watchers:,} watchers, {size.events} events"
-    yield Figure(title, outcome.rate, "/s", False, _each(spent, outcome.count), _latency(outcome))
-
-
-def _each(spent: float, count: int) -> str:
-    return f"{spent / count * 1e6:,.0f} µs"
+    yield Figure(title, outcome.rate, "/s", False, spent / outcome.count, _latency(outcome))
 
 
 def _latency(outcome: Outcome) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
-from kubernetes_api import Answer, Api, Kubectl, a_status
+from kubernetes_api import Answer, Api, Kubectl, a_status, eventually
 from webhook_server import (
     CONFIG_MAPS,
     MUTATING,
@@ -411,6 +412,58 @@ async def test_a_part_of_an_object_is_heard_of_by_those_who_name_it(api: Api, se
     assert request["object"]["spec"]["description"] == "x"
 
 
+async def test_a_webhook_that_knows_one_version_hears_of_the_others_in_that_version(
+    api: Api, server: WebhookServer
+) -> None:
+    group = f"w{uuid.uuid4().hex[:8]}.example.com"
+    schema = {
+        "type": "object",
+        "properties": {"spec": {"type": "object", "properties": {"a": {"type": "integer"}}}},
+    }
+    versions = [
+        {"name": name, "served": True, "storage": name == "v1", "schema": {"openAPIV3Schema": schema}}
+        for name in ("v1", "v2")
+    ]
+    names = {"kind": "Thing", "plural": "things", "singular": "thing", "listKind": "ThingList"}
+    crd = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"things.{group}"},
+        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": versions},
+    }
+    assert (await api.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)).code == 201
+    path = f"/apis/{group}/v2/namespaces/{api.namespace}/things"
+    thing = {"apiVersion": f"{group}/v2", "kind": "Thing", "metadata": {"name": "t"}, "spec": {"a": 1}}
+
+    async def taken() -> bool:
+        return (await api.post(path, thing, dryRun="All")).code == 201
+
+    await eventually(taken)
+    rule = {"apiGroups": [group], "apiVersions": ["v1"], "operations": ["*"], "resources": ["things"]}
+    kind, exact = server.hook(path="/kind"), server.hook(path="/exact")
+    changed = patch({"op": "replace", "path": "/spec/a", "value": 2})
+    async with (
+        registered(
+            api,
+            webhook(api, "k.example.com", server, kind.url, rules=[CONFIG_MAPS, rule]),
+            webhook(api, "e.example.com", server, exact.url, rules=[CONFIG_MAPS, rule], matchPolicy="Exact"),
+            kind=MUTATING,
+        ),
+    ):
+        await until_asked(api, kind, exact)
+        kind.answer = lambda request: (
+            changed(request) if request["kind"]["kind"] == "Thing" else allow(request)
+        )
+        answer = await api.post(path, thing)
+        assert (answer.body["apiVersion"], answer.body["spec"]) == (f"{group}/v2", {"a": 2})
+    (request,) = kind.requests
+    assert (request["kind"]["version"], request["requestKind"]["version"]) == ("v1", "v2")
+    assert (request["resource"]["version"], request["requestResource"]["version"]) == ("v1", "v2")
+    assert request["object"]["apiVersion"] == f"{group}/v1"
+    assert exact.requests == []
+    await api.delete(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.{group}")
+
+
 async def test_a_rehearsal_is_told_as_one(api: Api, server: WebhookServer) -> None:
     hook = server.hook()
     async with registered(api, webhook(api, "x.example.com", server, hook.url)):
@@ -470,6 +523,10 @@ async def test_a_change_made_while_webhooks_are_asked_is_not_lost(api: Api, serv
         ({"name": "no-dots"}, "webhooks[0].name"),
         ({"clientConfig": {}}, "webhooks[0].clientConfig"),
         ({"clientConfig": {"url": "http://127.0.0.1/"}}, "webhooks[0].clientConfig.url"),
+        ({"clientConfig": {"url": "https:///x"}}, "webhooks[0].clientConfig.url"),
+        ({"clientConfig": {"url": "https://me:secret@127.0.0.1/"}}, "webhooks[0].clientConfig.url"),
+        ({"clientConfig": {"url": "https://127.0.0.1/?a=b"}}, "webhooks[0].clientConfig.url"),
+        ({"clientConfig": {"url": "https://127.0.0.1/#a"}}, "webhooks[0].clientConfig.url"),
         ({"sideEffects": "Some"}, "webhooks[0].sideEffects"),
         ({"timeoutSeconds": 31}, "webhooks[0].timeoutSeconds"),
         ({"admissionReviewVersions": ["v9"]}, "webhooks[0].admissionReviewVersions"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ingot.api.admission import SEEN_BY_RULES, FieldError, Kind, Others, check, check_deletion
+from ingot.api.admission import FieldError, Kind, Others, check, check_deletion
 from ingot.api.meta import Key, Resource
 
 Json = dict[str, Any]
@@ -16,19 +16,16 @@ R, I, F = Kind.REQUIRED, Kind.INVALID, Kind.FORBIDDEN  # noqa: E741 - a table re
 
 
 class Objects:
-    """All objects there are, and what was asked about them."""
+    """All objects there are."""
 
     def __init__(self, *documents: Json) -> None:
         self._documents = documents
-        self.asked: set[str] = set()
 
     def get(self, resource: Resource[Any], key: Key) -> Json | None:
-        self.asked.add(resource.kind)
         return next((found for found in self._of(resource) if _key(found) == key), None)
 
     def mentioning(self, resource: Resource[Any], text: str) -> Iterable[Json]:
         # More than was asked for, which is allowed: a rule looks for itself.
-        self.asked.add(resource.kind)
         return self._of(resource)
 
     def _of(self, resource: Resource[Any]) -> list[Json]:
@@ -203,10 +200,3 @@ def test_kinds_without_rules_and_objects_that_cannot_be_read_can_always_be_delet
     assert check_deletion("", "Secret", {}, others) == []
     unreadable = attachment(nativeVLAN="seven")
     assert check_deletion("metal3.io", "HostNetworkAttachment", unreadable, others) == []
-
-
-def test_what_rules_look_at_is_told_to_those_who_keep_caches_for_them() -> None:
-    others = Objects(FIRMWARE)
-    wanted(settings({}), others=others)
-    deleted(others)
-    assert others.asked == {resource.kind for resource in SEEN_BY_RULES}

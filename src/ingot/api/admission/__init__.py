@@ -16,13 +16,9 @@ from ingot.api.admission import baremetalhost, claims, companions, ironic, switc
 from ingot.api.admission.errors import FieldError, Kind
 from ingot.api.admission.others import NOTHING, Document, Others
 from ingot.api.admission.rules import Rules
-from ingot.api.baremetalhost import BARE_METAL_HOSTS
-from ingot.api.firmwareschema import FIRMWARE_SCHEMAS
-from ingot.api.meta import Resource
 
 __all__ = [
     "NOTHING",
-    "SEEN_BY_RULES",
     "FieldError",
     "Kind",
     "Others",
@@ -47,10 +43,6 @@ _RULES: Final[dict[tuple[str, str], Rules[Any]]] = {
     ("ironic.metal3.io", "Ironic"): ironic.IRONIC,
     ("ironic.metal3.io", "IronicDatabase"): ironic.IRONIC_DATABASE,
 }
-
-
-SEEN_BY_RULES: Final[tuple[Resource[Any], ...]] = (BARE_METAL_HOSTS, FIRMWARE_SCHEMAS)
-"""The kinds that rules look at through `Others`."""
 
 
 def operations(group: str, kind: str) -> tuple[Operation, ...]:

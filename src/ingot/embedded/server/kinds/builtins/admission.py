@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Final
+from urllib.parse import urlsplit
 
 from ingot.embedded.server.documents import Document
 from ingot.embedded.server.errors import Cause, cause
@@ -46,9 +47,8 @@ def _webhook(webhook: Document, at: str) -> list[Cause]:
     if ("url" in client) == ("service" in client):
         words = "exactly one of url or service is required"
         found.append(cause("Required", f"{at}.clientConfig", words))
-    elif "url" in client and not client["url"].startswith("https://"):
-        words = "'https' is the only allowed URL scheme"
-        found.append(cause("Invalid", f"{at}.clientConfig.url", words, shown=rules.shown(client["url"])))
+    elif "url" in client:
+        found += _url(client["url"], f"{at}.clientConfig.url")
     for index, rule in enumerate(webhook.get("rules", ())):
         found += _rule(rule, f"{at}.rules[{index}]")
     for index, condition in enumerate(webhook.get("matchConditions", ())):
@@ -58,6 +58,27 @@ def _webhook(webhook: Document, at: str) -> list[Cause]:
     for part in ("namespaceSelector", "objectSelector"):
         found += rules.label_selector(webhook.get(part) or {}, f"{at}.{part}")
     return found
+
+
+def _url(url: str, at: str) -> list[Cause]:
+    form = "; desired format: https://host[/path]"
+    try:
+        parts = urlsplit(url)
+        host, user = parts.hostname, parts.username
+    except ValueError as error:
+        return [cause("Required", at, f"url must be a valid URL: {error}{form}")]
+    if parts.scheme != "https":
+        words = f"'https' is the only allowed URL scheme{form}"
+        return [cause("Invalid", at, words, shown=rules.shown(parts.scheme))]
+    if not host:
+        return [cause("Invalid", at, f"host must be specified{form}", shown='""')]
+    if user is not None:
+        # It may be a password, so it is not repeated.
+        return [cause("Invalid", at, "user information is not permitted in URL")]
+    for name, value in (("fragments", parts.fragment), ("query parameters", parts.query)):
+        if value:
+            return [cause("Invalid", at, f"{name} are not permitted in URL", shown=rules.shown(value))]
+    return []
 
 
 def _rule(rule: Document, at: str) -> list[Cause]:

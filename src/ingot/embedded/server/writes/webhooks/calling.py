@@ -11,7 +11,6 @@ import asyncio
 import os
 import ssl
 from typing import Final
-from urllib.parse import urlsplit
 
 import aiohttp
 from yarl import URL
@@ -129,12 +128,10 @@ def _refusal(status: int, answer: bytes) -> str:
 
 
 def _shown_url(hook: Hook) -> str:
-    """The address without credentials that may be in it."""
     if isinstance(hook.place, Service):
         place = hook.place
         return f"https://{place.name}.{place.namespace}.svc:{place.port}{place.path}?timeout={hook.timeout}s"
-    parts = urlsplit(hook.place)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}?timeout={hook.timeout}s"
+    return f"{hook.place}?timeout={hook.timeout}s"
 
 
 def _failed(url: str, why: str) -> Misbehaved:

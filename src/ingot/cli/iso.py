@@ -6,6 +6,7 @@ written for it runs with ours. What an image is and what may be changed in it is
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable
@@ -14,11 +15,23 @@ from typing import Any, TypeVar
 
 import click
 
+from ingot.cli.live.customize_options import customization, customize_options, tell
 from ingot.cli.live.keyfiles import embedded_keyfiles, show_keyfiles
-from ingot.cli.live.outputs import change_image, copy_range, new_file, read_image
+from ingot.cli.live.outputs import (
+    binary_output,
+    change_image,
+    copy_range,
+    new_file,
+    read_image,
+    scratch_file,
+    stream,
+    write_patches,
+)
 from ingot.cli.live.words import WordedGroup
 from ingot.formats import UnsupportedFormat
 from ingot.formats.coreos import IGNITION, ArgumentChanges, LiveIso, Patch, network_of
+from ingot.formats.coreos.customizing import customized
+from ingot.formats.coreos.minimal import ROOTFS, minimal_changes, recipe_of
 from ingot.formats.iso9660 import Iso
 
 _PXE: str = "IMAGES/PXEBOOT"
@@ -42,7 +55,7 @@ def _output(command: Command) -> Command:
 
 
 def _force(what: str) -> Callable[[Command], Command]:
-    return click.option("-f", "--force", is_flag=True, help=f"Replace {what} that is there.")
+    return click.option("-f", "--force", is_flag=True, help=f"Replace {what} that the image has.")
 
 
 def _config(*names: str) -> Callable[[Command], Command]:
@@ -194,6 +207,51 @@ def show_kargs(image: str, default: bool) -> None:
 
 
 @iso.command()
+@customize_options
+@click.option(
+    "--live-karg-append", metavar="ARG", multiple=True, help="Append to the live system's kernel arguments."
+)
+@click.option(
+    "--live-karg-delete", metavar="ARG", multiple=True, help="Delete from the live system's kernel arguments."
+)
+@click.option(
+    "--live-karg-replace",
+    metavar="KEY=OLD=NEW",
+    multiple=True,
+    help="Replace a live system's kernel argument.",
+)
+@_force("customizations")
+@_output
+@_image
+def customize(
+    image: str,
+    output: str | None,
+    force: bool,
+    live_karg_append: tuple[str, ...],
+    live_karg_delete: tuple[str, ...],
+    live_karg_replace: tuple[str, ...],
+    **options: Any,
+) -> None:
+    """Customize the live system, and what its installer does."""
+    wanted = customization(options)
+    arguments = ArgumentChanges(append=live_karg_append, delete=live_karg_delete, replace=live_karg_replace)
+
+    def customizing(live: LiveIso) -> list[Patch]:
+        if not force and live.customized:
+            raise UnsupportedFormat("This ISO image is already customized; use -f to force.")
+        members, notes = customized(wanted, live.features)
+        patches = live.embedding(members)
+        if arguments:
+            if live.argument_areas is None:
+                raise UnsupportedFormat("This OS image does not support customizing live kernel arguments.")
+            patches += live.arguing(arguments.applied_to(live.default_arguments))
+        tell(notes)
+        return patches
+
+    change_image(image, output, customizing)
+
+
+@iso.command()
 @_output
 @_image
 def reset(image: str, output: str | None) -> None:
@@ -229,6 +287,33 @@ def pxe(image: str, output_dir: str) -> None:
             click.echo(target)
             with new_file(target) as made:
                 copy_range(file, made.fileno(), entry.offset, entry.size)
+
+
+@extract.command("minimal-iso")
+@click.option("--output-rootfs", metavar="FILE", help="Extract the root file system too.")
+@click.option("--rootfs-url", metavar="URL", help="Where the live system finds its root file system.")
+@_image
+@click.argument("output", metavar="[OUTPUT_ISO]", default="-")
+def minimal_iso(image: str, output: str, output_rootfs: str | None, rootfs_url: str | None) -> None:
+    """Make an image without the root file system, for slow virtual media; - is standard output."""
+    with read_image(image) as file, contextlib.ExitStack() as outputs:
+        live = LiveIso(file)
+        recipe = recipe_of(live)
+        out = binary_output() if output == "-" else None
+        made = outputs.enter_context(new_file(output) if out is None else scratch_file())
+        made.writelines(recipe.chunks(live.iso))
+        made.flush()
+        patches = minimal_changes(LiveIso(made), rootfs_url)
+        if output_rootfs is not None:
+            if ROOTFS not in live.iso:
+                raise UnsupportedFormat("This ISO image has no root file system to extract.")
+            rootfs = live.iso.entry(ROOTFS)
+            copy = outputs.enter_context(new_file(output_rootfs))
+            copy_range(file, copy.fileno(), rootfs.offset, rootfs.size)
+        if out is None:
+            write_patches(made.fileno(), patches)
+        else:
+            stream(made, patches, out)
 
 
 def _old_name(name: str, command: click.Command, params: list[click.Parameter]) -> None:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, Final
 
 import click
 
+from ingot.cli.live.customize_options import customization, customize_options, tell
 from ingot.cli.live.keyfiles import embedded_keyfiles, show_keyfiles
-from ingot.cli.live.outputs import binary_output, replace_file
+from ingot.cli.live.outputs import binary_output, copy_range, new_file, replace_file, stream
 from ingot.cli.live.words import WordedGroup
 from ingot.formats import UnsupportedFormat
-from ingot.formats.coreos import IGNITION, network_of
-from ingot.formats.coreos.live import NETWORK
+from ingot.formats.coreos import IGNITION, NETWORK, network_of
+from ingot.formats.coreos.customizing import customized
+from ingot.formats.coreos.features import IN_INITRD, Features, parse_features
 from ingot.formats.initrd import Members, chosen, pack, read_members
+
+_STAMP: Final = "etc/coreos-live-initramfs"
+_TELLING: Final = (_STAMP, IN_INITRD, IGNITION, f"{NETWORK}/*")
 
 
 @click.group(cls=WordedGroup)
@@ -82,6 +88,42 @@ def unwrap_network(image: str | None, directory: str | None) -> None:
     with _opened(image) as file:
         members = read_members(file, chosen([f"{NETWORK}/*"]))
     show_keyfiles(network_of(members), directory)
+
+
+@pxe.command()
+@customize_options
+@click.option(
+    "-o", "--output", metavar="FILE", required=True, help="Write to a new file; - is standard output."
+)
+@click.argument("image", metavar="INITRD")
+def customize(image: str, output: str, **options: Any) -> None:
+    """Customize the live system, and what its installer does: the initial RAM disk with an archive behind it."""
+    wanted = customization(options)
+    out = binary_output() if output == "-" else None
+    with Path(image).open("rb") as file:
+        members, notes = customized(wanted, _features(read_members(file, chosen(_TELLING))))
+        if IGNITION in members:
+            notes.append("The kernel arguments must have: ignition.firstboot ignition.platform.id=metal")
+        tell(notes)
+        archive = pack(members) if members else b""
+        if out is not None:
+            stream(file, [], out)
+            out.write(archive)
+            out.flush()
+            return
+        with new_file(output) as made:
+            copy_range(file, made.fileno(), 0, os.fstat(file.fileno()).st_size)
+            made.seek(0, os.SEEK_END)
+            made.write(archive)
+
+
+def _features(members: Members) -> Features:
+    """What a live system's initial RAM disk can do; refuses any other, and one that is customized."""
+    if _STAMP not in members:
+        raise UnsupportedFormat("not a CoreOS live initramfs image")
+    if IGNITION in members or network_of(members):
+        raise UnsupportedFormat("input is already customized")
+    return parse_features(members.get(IN_INITRD))
 
 
 def _write(members: Members, output: str | None, out: BinaryIO | None) -> None:

@@ -112,6 +112,11 @@ def new_file(path: str) -> Iterator[BinaryIO]:
         os.close(folder)
 
 
+def scratch_file() -> contextlib.AbstractContextManager[BinaryIO]:
+    """A file without a name, for what is put together before it goes to standard output."""
+    return tempfile.TemporaryFile()
+
+
 def replace_file(path: str, content: bytes) -> None:
     """Write a small file whole; what stood under its name is there until then."""
     target = Path(path)

@@ -71,6 +71,8 @@ async def test_a_webhook_is_told_what_happens_to_what_and_by_whom(api: Api, serv
     assert (changed["object"]["data"], changed["oldObject"]["data"]) == ({"a": "c"}, {"a": "b"})
     assert (deleted["object"], deleted["oldObject"]["data"]) == (None, {"a": "c"})
     assert created["object"]["metadata"]["uid"] == deleted["oldObject"]["metadata"]["uid"]
+    versions = [changed[name]["metadata"]["resourceVersion"] for name in ("object", "oldObject")]
+    assert versions[0] == versions[1]
     assert [found["options"]["kind"] for found in (created, changed, deleted)] == [
         "CreateOptions",
         "UpdateOptions",
@@ -196,6 +198,8 @@ async def test_warnings_of_webhooks_reach_the_client_whatever_becomes_of_the_wri
         hook.answer = lambda request: {"allowed": True, "warnings": ['mind the "gap"', "and the step"]}
         answer = await new_map(api, "m")
         assert answer.headers.getall("Warning") == ['299 - "mind the \\"gap\\""', '299 - "and the step"']
+        answer = await api.delete(maps(api, "m"))
+        assert (answer.code, len(answer.headers.getall("Warning"))) == (200, 2)
         hook.answer = lambda request: {"allowed": False, "warnings": ["too late"]}
         answer = await new_map(api, "n")
         assert (answer.code, answer.headers.getall("Warning")) == (400, ['299 - "too late"'])

@@ -295,13 +295,18 @@ class Api:
         wish = await requests.deletion(request, request.query, who)
         item, gone = await self._writing.delete(where.kind, Key(where.namespace, where.name), wish)
         if not gone or where.kind.shows_removed:
-            return answers.of_bytes(view.one(item))
+            return answers.warn(answers.of_bytes(view.one(item)), wish.warnings)
         details: Document = {"name": where.name, "kind": where.kind.plural, "uid": item.uid}
         if where.kind.group:
             details["group"] = where.kind.group
-        return answers.of_json(
-            {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
-        )
+        status = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "details": details,
+        }
+        return answers.warn(answers.of_json(status), wish.warnings)
 
     async def _delete_collection(
         self, request: web.BaseRequest, who: Identity, where: Target, view: View

@@ -67,7 +67,7 @@ class Manner:
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """What a client says about a delete."""
+    """What a client says about a delete. Warnings collected on the way go back to it."""
 
     uid: str = ""
     version: str = ""
@@ -76,6 +76,7 @@ class Deletion:
     grace: int | None = None
     dry_run: bool = False
     user: User = ITSELF
+    warnings: list[str] = field(default_factory=list)
 
 
 class Writing:
@@ -258,9 +259,8 @@ class Writing:
             if not self._webhooks.concern(attempt):
                 return await self._let_go(kind, current, wish)
             old = current.document(kind)
-            warnings: list[str] = []
-            await self._webhooks.mutated(attempt, None, old, warnings)
-            await self._webhooks.validated(attempt, None, old, warnings)
+            await self._webhooks.mutated(attempt, None, old, wish.warnings)
+            await self._webhooks.validated(attempt, None, old, wish.warnings)
             if self._is_newest(kind, current):
                 return await self._let_go(kind, current, wish)
         raise modified_meanwhile(kind, key.name)

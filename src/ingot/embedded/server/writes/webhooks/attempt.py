@@ -21,12 +21,16 @@ class User(Protocol):
     def name(self) -> str: ...
 
     @property
+    def uid(self) -> str: ...
+
+    @property
     def groups(self) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class _Itself:
     name: str = "system:apiserver"
+    uid: str = ""
     groups: tuple[str, ...] = ("system:masters", "system:authenticated")
 
 

@@ -18,7 +18,7 @@ import msgspec
 from ingot.embedded.server.documents import Document
 from ingot.embedded.server.errors import Refused, ServerError
 from ingot.embedded.server.kinds.kind import Kind
-from ingot.embedded.server.writes.webhooks.attempt import Attempt
+from ingot.embedded.server.writes.webhooks.attempt import Attempt, User
 from ingot.embedded.server.writes.webhooks.hooks import Hook
 
 _VERSION: Final = "admission.k8s.io/v1"
@@ -66,8 +66,8 @@ def review(attempt: Attempt, kind: Kind, new: Document | None, old: Document | N
         **({"name": attempt.key.name} if attempt.key.name else {}),
         **({"namespace": attempt.key.namespace} if attempt.key.namespace else {}),
         "operation": attempt.operation,
-        "userInfo": {"username": attempt.user.name, "groups": list(attempt.user.groups)},
-        "object": _in_version(new, kind),
+        "userInfo": _about(attempt.user),
+        "object": _in_version(_versioned(new, old), kind),
         "oldObject": _in_version(old, kind),
         "dryRun": attempt.dry_run,
         "options": attempt.options or None,
@@ -149,6 +149,18 @@ def _kind(kind: Kind) -> Document:
 
 def _resource(kind: Kind) -> Document:
     return {"group": kind.group, "version": kind.version, "resource": kind.plural}
+
+
+def _about(user: User) -> Document:
+    known = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
+    return {name: value for name, value in known.items() if value}
+
+
+def _versioned(new: Document | None, old: Document | None) -> Document | None:
+    """A changed object says which version it was changed from."""
+    if new is None or old is None:
+        return new
+    return {**new, "metadata": {**new["metadata"], "resourceVersion": old["metadata"]["resourceVersion"]}}
 
 
 def _in_version(document: Document | None, kind: Kind) -> Document | None:

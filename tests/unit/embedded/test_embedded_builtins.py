@@ -69,6 +69,17 @@ def test_the_one_form_is_the_same_amount_and_its_own_form(number: int, suffix: s
     assert canonical(shown) == shown
 
 
+@given(st.text(st.sampled_from("0123456789.-+eEkKmMgGiIn "), max_size=40) | st.text(max_size=10))
+def test_no_text_brings_the_reader_of_quantities_down(written: str) -> None:
+    shown = canonical(written)
+    assert (shown is None) is (value_of(written) is None)
+
+
+@pytest.mark.parametrize("written", ["1e999", "9" * 50, "1e31Ei"])
+def test_what_nobody_has_is_no_quantity(written: str) -> None:
+    assert canonical(written) is None
+
+
 def test_amounts_are_compared_as_numbers() -> None:
     assert value_of("1Gi") == Decimal(2**30)
     assert value_of("1500m") == Decimal("1.5")
@@ -100,6 +111,25 @@ def test_values_get_the_form_the_api_shows() -> None:
     assert made["spec"]["containers"][0]["resources"]["limits"] == {"cpu": "500m", "memory": "1Mi"}
     assert made["spec"]["containers"][0]["ports"] == [{"containerPort": 80}]
     assert made["status"] == {"startTime": "2026-01-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"),
+        ("2026-01-01T00:00:00.999Z", "2026-01-01T00:00:00Z"),
+        ("0001-01-01T00:00:00+14:00", ""),
+        ("2026-02-30T00:00:00Z", ""),
+        ("2026-01-01", ""),
+    ],
+)
+def test_times_are_shown_in_one_form_or_refused(written: str, shown: str) -> None:
+    document = {"status": {"startTime": written}}
+    if shown:
+        assert taken(document)["status"] == {"startTime": shown}
+    else:
+        with pytest.raises(Undecodable, match="no time such as"):
+            taken(document)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T"
 _SHAPE: Final = re.compile(
     r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))(?P<suffix>[KMGTPE]i|[numkMGTPE]|[eE][+-]?\d{1,3})?", re.ASCII
 )
+# More than this many digits are an accident, not an amount.
+_LARGEST: Final = 30
 _PLAIN: Final = re.compile(r"[1-9]\d{0,2}(?:[KMGTPE]i|[mkMGTPE])?", re.ASCII)
 
 
@@ -51,10 +53,12 @@ def _parsed(text: str) -> tuple[Decimal, str] | None:
         exact.prec = 400
         number = Decimal(found["number"])
         if suffix in _BINARY:
-            return number * _BINARY[suffix], suffix
-        if suffix in _DECIMAL:
-            return number.scaleb(_DECIMAL[suffix]), suffix
-        return number.scaleb(int(suffix[1:])), suffix
+            value = number * _BINARY[suffix]
+        elif suffix in _DECIMAL:
+            value = number.scaleb(_DECIMAL[suffix])
+        else:
+            value = number.scaleb(int(suffix[1:]))
+    return None if value and value.adjusted() > _LARGEST else (value, suffix)
 
 
 def _binary(value: int) -> str:

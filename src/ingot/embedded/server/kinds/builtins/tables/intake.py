@@ -160,12 +160,13 @@ def _time(shape: re.Pattern[str], form: str, example: str) -> Callable[[Any, str
     def read(value: Any, path: str) -> str:
         text = _text(value, path)
         try:
-            when = datetime.fromisoformat(text) if shape.fullmatch(text) else None
-        except ValueError:
+            when = datetime.fromisoformat(text).astimezone(UTC) if shape.fullmatch(text) else None
+        except (ValueError, OverflowError):
             when = None
         if when is None:
             raise Undecodable(f"{path} is no time such as {example}")
-        return when.astimezone(UTC).strftime(form)
+        # Go writes the year 1 for a time that never was; strftime would not fill it up.
+        return f"{when.year:04d}{when.strftime(form)}"
 
     return read
 
@@ -191,8 +192,8 @@ _SCALARS: Final[dict[str, Callable[[Any, str], Any]]] = {
     "int32": _integer(32),
     "int64": _integer(64),
     "bytes": _bytes,
-    "time": _time(_SECONDS, "%Y-%m-%dT%H:%M:%SZ", "2006-01-02T15:04:05Z"),
-    "microtime": _time(_MICROSECONDS, "%Y-%m-%dT%H:%M:%S.%fZ", "2006-01-02T15:04:05.000000Z"),
+    "time": _time(_SECONDS, "-%m-%dT%H:%M:%SZ", "2006-01-02T15:04:05Z"),
+    "microtime": _time(_MICROSECONDS, "-%m-%dT%H:%M:%S.%fZ", "2006-01-02T15:04:05.000000Z"),
     "quantity": _quantity,
     "number-or-text": _number_or_text,
     "any": lambda value, path: value,

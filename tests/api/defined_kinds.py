@@ -90,14 +90,16 @@ class Group:
             if condition(found.body, "Established").get("status") != "True":
                 return False
             served = [v["name"] for v in found.body["spec"]["versions"] if v["served"]]
-            places = [f"/apis/{self.name}/{version}" for version in served]
-            listed = [await self.api.get(place) for place in places]
-            return all(
-                answer.code == 200 and plural in [r["name"] for r in answer.body["resources"]]
-                for answer in listed
-            )
+            return all([await self._answers(f"/apis/{self.name}/{version}", plural) for version in served])
 
         await eventually(there)
+
+    async def _answers(self, place: str, plural: str) -> bool:
+        """Whether a version is discovered, and its objects are: a server may need a moment for either."""
+        listed = await self.api.get(place)
+        if listed.code != 200 or plural not in [found["name"] for found in listed.body["resources"]]:
+            return False
+        return (await self.api.get(f"{place}/{plural}")).code == 200
 
     async def gone(self, plural: str = "widgets") -> None:
         async def away() -> bool:

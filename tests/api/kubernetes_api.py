@@ -53,16 +53,21 @@ class Api:
         if body is not None:
             headers["Content-Type"] = type_
         content = body if isinstance(body, bytes | None) else json.dumps(body).encode()
-        data = None if content is None else io.BytesIO(content)
         headers |= kw.pop("headers", {})
-        async with self.session.request(
-            method, self.url + path, data=data, headers=headers, params=kw
-        ) as response:
-            text = await response.text()
-            # kube-apiserver calls the index of its OpenAPI documents plain text.
-            is_json = "json" in response.content_type or path == "/openapi/v3"
-            parsed = json.loads(text) if is_json else text
-            return Answer(response.status, parsed, response.headers)
+        while True:
+            data = None if content is None else io.BytesIO(content)
+            async with self.session.request(
+                method, self.url + path, data=data, headers=headers, params=kw
+            ) as response:
+                text = await response.text()
+                # kube-apiserver calls the index of its OpenAPI documents plain text.
+                is_json = "json" in response.content_type or path == "/openapi/v3"
+                parsed = json.loads(text) if is_json else text
+                answer = Answer(response.status, parsed, response.headers)
+            if answer.code != 429:
+                return answer
+            # A server that is busy, or has just learnt of a kind, says when to come again; every client does.
+            await asyncio.sleep(float(answer.headers["Retry-After"]))
 
     async def get(self, path: str, **kw: Any) -> Answer:
         return await self.call("GET", path, **kw)

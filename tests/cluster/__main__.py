@@ -2,7 +2,7 @@
 command runs; without a command, until Ctrl-C.
 
 The command finds its kubeconfig in `KUBECONFIG` and in `INGOT_TEST_KUBECONFIG`; that of the reader is beside it, named
-`kubeconfig-readonly`.
+`kubeconfig-readonly`. `INGOT_TEST_THROWAWAY` tells it that nobody needs this cluster afterwards.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def run(folder: Path, command: list[str]) -> int:
     try:
         print(f"cluster: {plane.url} is ready after {time.monotonic() - started:.1f} s", flush=True)
         if command:
-            own = {"KUBECONFIG": str(plane.kubeconfig), "INGOT_TEST_KUBECONFIG": str(plane.kubeconfig)}
+            path = str(plane.kubeconfig)
+            own = {"KUBECONFIG": path, "INGOT_TEST_KUBECONFIG": path, "INGOT_TEST_THROWAWAY": "yes"}
             return subprocess.run(command, env={**os.environ, **own}, check=False).returncode
         print(f"cluster: export KUBECONFIG={plane.kubeconfig}", flush=True)
         signal.pause()

@@ -117,9 +117,11 @@ class Client:
                 return
             call = dataclasses.replace(call, params={**call.params, "continue": page.next})
 
-    async def latest_version(self, kind: Resource[Any], *, namespace: str = "") -> str:
-        """The version at which a list of this kind would stand now."""
-        pages = self.pages(metadata_of(kind), namespace=namespace, page_size=1)
+    async def latest_version(
+        self, kind: Resource[Any], *, namespace: str = "", labels: str = "", fields: str = ""
+    ) -> str:
+        """The version at which such a list would stand now."""
+        pages = self.pages(metadata_of(kind), namespace=namespace, labels=labels, fields=fields, page_size=1)
         async with aclosing(pages) as only_the_first:
             return (await anext(only_the_first)).version
 

@@ -141,7 +141,10 @@ class Informer(Generic[T]):
         """A server that was restored from a backup would keep still about all changes up to the version we ask for."""
         try:
             async with asyncio.timeout(self._silence):
-                latest = await self._client.latest_version(self._kind, namespace=self._namespace)
+                # With our selectors: whoever may see a single object only may not ask for all.
+                latest = await self._client.latest_version(
+                    self._kind, namespace=self._namespace, labels=self._labels, fields=self._fields
+                )
         except TimeoutError:
             raise Unavailable(
                 0, "Unavailable", f"{self._client.server} keeps still", doing=self.name

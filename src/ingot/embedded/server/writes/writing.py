@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from ingot.api.meta import Key
@@ -114,7 +114,7 @@ class Writing:
         else:
             managing.put(new, managed)
         key = Key(namespace if kind.namespaced else "", metadata.get("name", ""))
-        attempt = _attempt(CREATE, kind, key, manner)
+        attempt = Attempt(CREATE, kind, key, manner.user, "", manner.dry_run)
         is_told = self._webhooks.concern(attempt)
         if is_told:
             new = await self._mutated(attempt, new, None, manner)
@@ -123,7 +123,7 @@ class Writing:
         kind.complete(new)
         self._check(kind, new, None)
         if is_told:
-            await self._webhooks.validated(replace(attempt, key=key), new, None, manner.warnings)
+            await self._webhooks.validated(attempt._replace(key=key), new, None, manner.warnings)
         self._check_namespace(kind, namespace)
         if (there := self._store.head(kind, key)) is not None:
             await self._store.settled(there)
@@ -228,7 +228,7 @@ class Writing:
             )
         else:
             managing.put(new, managed)
-        attempt = _attempt(UPDATE, kind, key, manner, subresource)
+        attempt = Attempt(UPDATE, kind, key, manner.user, subresource, manner.dry_run)
         if not self._webhooks.concern(attempt):
             self._check(kind, new, old, subresource)
             return await self._commit(kind, new, old, current, manner, subresource)
@@ -247,8 +247,7 @@ class Writing:
 
     async def delete(self, kind: Kind, key: Key, wish: Deletion) -> tuple[Stored, bool]:
         """Delete, or mark for deletion while somebody still holds on. Answers with the last state and whether it is gone."""
-        options = {**_options("DeleteOptions", dry_run=wish.dry_run), "propagationPolicy": wish.propagation}
-        attempt = Attempt(DELETE, kind, key, wish.user, "", wish.dry_run, options)
+        attempt = Attempt(DELETE, kind, key, wish.user, "", wish.dry_run, wish.propagation)
         for _ in range(_DECISIONS):
             current = self._store.head(kind, key)
             if current is None:
@@ -402,16 +401,6 @@ class Writing:
                 "metadata.namespace", "NamespaceTerminating", f"namespace {namespace} is being terminated"
             )
             raise forbidden(f"{kind.resource} is forbidden: {words}", causes=[terminating])
-
-
-def _attempt(operation: str, kind: Kind, key: Key, manner: Manner, subresource: str = "") -> Attempt:
-    options = _options(f"{operation.capitalize()}Options", dry_run=manner.dry_run)
-    return Attempt(operation, kind, key, manner.user, subresource, manner.dry_run, options)
-
-
-def _options(name: str, *, dry_run: bool) -> Document:
-    options: Document = {"kind": name, "apiVersion": "meta.k8s.io/v1"}
-    return {**options, "dryRun": ["All"]} if dry_run else options
 
 
 def _count_generation(kind: Kind, new: Document, old: Document) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
 
 from ingot.api.meta import Key
 from ingot.embedded.server.kinds.kind import Kind
@@ -38,9 +37,8 @@ ITSELF: Final[User] = _Itself()
 """The server, when it tidies up."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """`key.name` is empty for an object that gets its name later. `options` are the client's own, as the API writes them."""
+class Attempt(NamedTuple):
+    """`key.name` is empty for an object that gets its name later; `propagation` says what a deletion does to dependents."""
 
     operation: str
     kind: Kind
@@ -48,4 +46,4 @@ class Attempt:
     user: User
     subresource: str = ""
     dry_run: bool = False
-    options: Mapping[str, Any] = field(default_factory=dict)
+    propagation: str = ""

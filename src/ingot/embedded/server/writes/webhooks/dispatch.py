@@ -68,19 +68,15 @@ class Webhooks:
         self, attempt: Attempt, new: Document | None, old: Document | None, warnings: list[str]
     ) -> Document | None:
         """What the webhooks make of the object. Raises what they deny. A patched object is brought into shape again."""
-        round_one = [hook for hook in self._hooks().mutating if not self._is_exempt(attempt)]
-        changed_after: list[Hook] = []
-        for hook in round_one:
+        hooks = () if attempt.kind.resource in _EXEMPT else self._hooks().mutating
+        last_change = -1
+        for position, hook in enumerate(hooks):
             patched = await self._patched(hook, attempt, new, old, warnings)
             if patched != new:
-                new = patched
-                changed_after = [*changed_after, hook]
-        if not changed_after:
-            return new
-        last = round_one.index(changed_after[-1])
-        for position, hook in enumerate(round_one):
+                new, last_change = patched, position
+        for position, hook in enumerate(hooks):
             # Whoever asked for it, and has not seen what others made of the object after it, is asked once more.
-            if hook.asked_again and position < last:
+            if hook.asked_again and position < last_change:
                 new = await self._patched(hook, attempt, new, old, warnings)
         return new
 
@@ -88,11 +84,8 @@ class Webhooks:
         self, attempt: Attempt, new: Document | None, old: Document | None, warnings: list[str]
     ) -> None:
         """Raises what a webhook denies."""
-        asked = [
-            (hook, kind)
-            for hook in self._hooks().validating
-            if not self._is_exempt(attempt) and (kind := self._concerned(hook, attempt, new, old))
-        ]
+        hooks = () if attempt.kind.resource in _EXEMPT else self._hooks().validating
+        asked = [(hook, kind) for hook in hooks if (kind := self._concerned(hook, attempt, new, old))]
         answers = await asyncio.gather(
             *(self._verdict(hook, attempt, kind, new, old, may_patch=False) for hook, kind in asked),
             return_exceptions=True,
@@ -191,9 +184,6 @@ class Webhooks:
         collection = self._store.collection(kind)
         for key in collection.keys(""):
             yield from hooks_of(collection.items[key].document())
-
-    def _is_exempt(self, attempt: Attempt) -> bool:
-        return attempt.kind.resource in _EXEMPT
 
     def _equivalents(self, kind: Kind) -> list[Kind]:
         """The same kind in its other versions."""

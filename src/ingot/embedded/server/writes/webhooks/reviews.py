@@ -70,7 +70,7 @@ def review(attempt: Attempt, kind: Kind, new: Document | None, old: Document | N
         "object": _in_version(_versioned(new, old), kind),
         "oldObject": _in_version(old, kind),
         "dryRun": attempt.dry_run,
-        "options": attempt.options or None,
+        "options": _options(attempt),
     }
     return {
         "kind": "AdmissionReview",
@@ -149,6 +149,15 @@ def _kind(kind: Kind) -> Document:
 
 def _resource(kind: Kind) -> Document:
     return {"group": kind.group, "version": kind.version, "resource": kind.plural}
+
+
+def _options(attempt: Attempt) -> Document:
+    options: Document = {"kind": f"{attempt.operation.capitalize()}Options", "apiVersion": "meta.k8s.io/v1"}
+    if attempt.dry_run:
+        options["dryRun"] = ["All"]
+    if attempt.propagation:
+        options["propagationPolicy"] = attempt.propagation
+    return options
 
 
 def _about(user: User) -> Document:

@@ -182,6 +182,9 @@ async def connected(access: Access, namespace: str) -> AsyncIterator[Api]:
         api = Api(access.url, session, namespace)
         yield api
         for stream in api.streams:
+            # Without a farewell: the server may be too busy to answer it before the loop ends.
+            if (connection := stream.response.connection) and (transport := connection.transport):
+                transport.abort()
             stream.response.close()
     # TLS connections are torn down by callbacks of the loop; let them run before it ends.
     await asyncio.sleep(0.01)

@@ -104,7 +104,7 @@ class QueuePromises(RuleBasedStateMachine):
 
 
 TestQueuePromises = QueuePromises.TestCase
-TestQueuePromises.settings = settings(max_examples=300, stateful_step_count=50, deadline=None)
+TestQueuePromises.settings = settings(max_examples=200, stateful_step_count=50, deadline=None)
 
 A, B, C, D, *_ = KEYS
 

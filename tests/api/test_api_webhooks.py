@@ -276,7 +276,10 @@ async def test_a_webhook_that_cannot_be_reached_stops_the_write_unless_it_may_be
     nowhere["clientConfig"]["service"] = {"namespace": api.namespace, "name": "hook", "path": "/p"}
     known = webhook(api, "known.example.com", server, looking.url)
     for broken, words in (
-        (gone, 'Post "https://127.0.0.1:1/gone?timeout=10s": dial tcp'),
+        (
+            gone,
+            'Post "https://127.0.0.1:1/gone?timeout=10s": dial tcp 127.0.0.1:1: connect: connection refused',
+        ),
         (stranger, "failed to verify certificate"),
         (nowhere, f'Post "https://hook.{api.namespace}.svc:443/p?timeout=10s": service "hook" not found'),
     ):

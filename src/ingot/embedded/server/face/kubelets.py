@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final
@@ -17,6 +16,7 @@ import aiohttp
 from yarl import URL
 
 from ingot.api.meta import Key
+from ingot.embedded.server.dialing import why
 from ingot.embedded.server.documents import Document, dig
 from ingot.embedded.server.errors import Cause, Refused
 from ingot.embedded.server.kinds.registry import Registry
@@ -59,13 +59,8 @@ class Kubelets:
                 response = await session.get(
                     url, ssl=context, allow_redirects=False, headers={"Accept-Encoding": "identity"}
                 )
-            except aiohttp.ClientConnectorCertificateError as error:
-                problem = getattr(error.certificate_error, "verify_message", "") or "it cannot be trusted"
-                raise _unreachable(url, f"tls: failed to verify certificate: x509: {problem}") from None
-            except aiohttp.ClientConnectorError as error:
-                raise _unreachable(url, _words(error.os_error)) from None
             except (aiohttp.ClientError, OSError) as error:
-                raise _unreachable(url, str(error) or type(error).__name__) from None
+                raise Refused(500, "", f'Get "{url}": {why(error)}') from None
             try:
                 yield response
             finally:
@@ -105,13 +100,3 @@ def _address(addresses: list[Document]) -> str:
                 return str(found["address"])
     known = " ".join(str(found.get("type", "")) for found in addresses)
     raise Refused(500, "", f"no preferred addresses found; known addresses: [{known}]")
-
-
-def _unreachable(url: URL, why: str) -> Refused:
-    return Refused(500, "", f'Get "{url}": {why}')
-
-
-def _words(error: OSError) -> str:
-    if error.errno is None or error.errno < 0:
-        return f"dial tcp: {error.strerror or error}"
-    return f"dial tcp: connect: {os.strerror(error.errno).lower()}"

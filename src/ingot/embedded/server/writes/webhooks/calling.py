@@ -8,13 +8,13 @@ users of Kubernetes have seen before.
 from __future__ import annotations
 
 import asyncio
-import os
 import ssl
 from typing import Final
 
 import aiohttp
 from yarl import URL
 
+from ingot.embedded.server.dialing import why
 from ingot.embedded.server.documents import Document, encode
 from ingot.embedded.server.writes.webhooks.hooks import Hook, Service
 from ingot.embedded.server.writes.webhooks.reviews import Misbehaved
@@ -47,13 +47,8 @@ class Caller:
                 return await self._post(hook, encode(review))
         except TimeoutError:
             raise _failed(shown, "context deadline exceeded") from None
-        except aiohttp.ClientConnectorCertificateError as error:
-            problem = getattr(error.certificate_error, "verify_message", "") or "it cannot be trusted"
-            raise _failed(shown, f"tls: failed to verify certificate: x509: {problem}") from None
-        except aiohttp.ClientConnectorError as error:
-            raise _failed(shown, _words(error.os_error)) from None
         except (aiohttp.ClientError, ConnectionError, ssl.SSLError, ValueError) as error:
-            raise _failed(shown, str(error) or type(error).__name__) from None
+            raise _failed(shown, why(error)) from None
 
     def forget(self) -> None:
         """The configurations changed: certificates that nobody needs any more are let go."""
@@ -136,9 +131,3 @@ def _shown_url(hook: Hook) -> str:
 
 def _failed(url: str, why: str) -> Misbehaved:
     return Misbehaved(f'failed to call webhook: Post "{url}": {why}')
-
-
-def _words(error: OSError) -> str:
-    if error.errno is None or error.errno < 0:
-        return f"dial tcp: {error.strerror or error}"
-    return f"dial tcp: connect: {os.strerror(error.errno).lower()}"

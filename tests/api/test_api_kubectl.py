@@ -213,3 +213,9 @@ def test_version_resources_identity_and_raw_paths(kubectl: Kubectl) -> None:
     assert kubectl("get", "--raw", "/readyz") == "ok"
     assert kubectl("auth", "can-i", "delete", "bmh").strip() == "yes"
     assert "Username" in kubectl("auth", "whoami")
+
+
+def test_configmaps_are_created_and_the_cluster_says_where_it_is(kubectl: Kubectl) -> None:
+    assert "created" in kubectl("create", "configmap", "c", "--from-literal=a=1")
+    assert kubectl("get", "configmap", "c", "-o", "jsonpath={.data.a}") == "1"
+    assert "is running at" in kubectl("cluster-info")

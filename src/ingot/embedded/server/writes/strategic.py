@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ingot.embedded.server.documents import Document
+from ingot.embedded.server.documents import Document, encode
 from ingot.embedded.server.errors import Refused, bad_request
 from ingot.embedded.server.writes.apply import Structure
 
@@ -35,8 +35,10 @@ def _merged(target: object, patch: Mapping[str, Any], structure: Structure) -> D
         if name.startswith(_DELETE_VALUES):
             field = name.removeprefix(_DELETE_VALUES)
             if field in made:
-                gone = _list(name, value)
-                made[field] = [item for item in _list(field, made[field]) if item not in gone]
+                gone = {_identity(item, None) for item in _list(name, value)}
+                made[field] = [
+                    item for item in _list(field, made[field]) if _identity(item, None) not in gone
+                ]
         elif name.startswith("$"):
             continue
         elif value is None or (_is_directive(value) and not isinstance(made.get(name), dict)):
@@ -71,7 +73,11 @@ def _replaced(directive: object, patch: Mapping[str, Any]) -> Document:
         return {name: value for name, value in patch.items() if name != _PATCH}
     if directive == "delete":
         return {}
-    raise Refused(500, "", f"unknown patch type: {directive!s:.40}: $patch is replace or delete")
+    raise _unknown_directive(directive)
+
+
+def _unknown_directive(directive: object) -> Refused:
+    return Refused(500, "", f"unknown patch type: {directive!s:.40}: $patch is replace or delete")
 
 
 def _retained(target: Document, patch: Mapping[str, Any]) -> Document:
@@ -84,26 +90,26 @@ def _retained(target: Document, patch: Mapping[str, Any]) -> Document:
 
 def _merged_list(target: Sequence[Any], patch: Sequence[Any], key: str, structure: Structure) -> list[Any]:
     if not key:
-        values = [*target, *patch]
-        made = [value for index, value in enumerate(values) if value not in values[:index]]
-        return _in_order(made, patch, target, key)
+        values = {_identity(value, key): value for value in (*target, *patch)}
+        return _in_order(list(values.values()), patch, target, key)
     if any(isinstance(item, dict) and item.get(_PATCH) == "replace" for item in patch):
         return [item for item in patch if not _is_directive(item)]
-    made = list(target)
+    gone = {encode(_key_of(item, key)) for item in patch if _is_directive(item) and item[_PATCH] == "delete"}
+    made = [item for item in target if _identity(item, key) not in gone]
+    places: dict[bytes, int] = {}
+    for index, old in enumerate(made):
+        if isinstance(old, dict) and key in old:
+            places.setdefault(_identity(old, key), index)
     for item in patch:
-        known = _key_of(item, key)
-        if item.get(_PATCH) == "delete":
-            made = [old for old in made if not (isinstance(old, dict) and old.get(key) == known)]
-            continue
-        if _PATCH in item:
-            raise Refused(500, "", f"unknown patch type: {item[_PATCH]!s:.40}: $patch is replace or delete")
-        place = next(
-            (i for i, old in enumerate(made) if isinstance(old, dict) and old.get(key) == known), None
-        )
-        if place is None:
+        known = encode(_key_of(item, key))
+        if _is_directive(item):
+            if item[_PATCH] != "delete":
+                raise _unknown_directive(item[_PATCH])
+        elif known not in places:
+            places[known] = len(made)
             made.append(_plain(item))
         elif structure.items is not None:
-            made[place] = _merged(made[place], item, structure.items)
+            made[places[known]] = _merged(made[places[known]], item, structure.items)
     return _in_order(made, patch, target, key)
 
 
@@ -118,23 +124,36 @@ def _key_of(item: object, key: str) -> Any:
 
 def _in_order(items: list[Any], wanted: Sequence[Any], before: Sequence[Any], key: str | None) -> list[Any]:
     """The items that the patch names, in its order; the others among them where they were before."""
-    order = [_identity(item, key) for item in wanted]
-    old = [_identity(item, key) for item in before]
+    order = _positions(wanted, key)
+    old = _positions(before, key)
     named = sorted(
         (item for item in items if _identity(item, key) in order),
-        key=lambda item: order.index(_identity(item, key)),
+        key=lambda item: order[_identity(item, key)],
     )
     rest = [item for item in items if _identity(item, key) not in order]
     made: list[Any] = []
-    while named and rest:
-        mine, other = _identity(rest[0], key), _identity(named[0], key)
-        is_earlier = mine in old and other in old and old.index(mine) < old.index(other)
-        made.append(rest.pop(0) if is_earlier else named.pop(0))
-    return [*made, *named, *rest]
+    first, second = 0, 0
+    while first < len(named) and second < len(rest):
+        mine, other = old.get(_identity(rest[second], key)), old.get(_identity(named[first], key))
+        if mine is not None and other is not None and mine < other:
+            made.append(rest[second])
+            second += 1
+        else:
+            made.append(named[first])
+            first += 1
+    return [*made, *named[first:], *rest[second:]]
 
 
-def _identity(item: Any, key: str | None) -> Any:
-    return item.get(key) if key and isinstance(item, dict) else item
+def _positions(items: Sequence[Any], key: str | None) -> dict[bytes, int]:
+    found: dict[bytes, int] = {}
+    for index, item in enumerate(items):
+        found.setdefault(_identity(item, key), index)
+    return found
+
+
+def _identity(item: Any, key: str | None) -> bytes:
+    """What tells an element from others: the value of its key, or all of it."""
+    return encode(item.get(key) if key and isinstance(item, dict) else item)
 
 
 def _check_order(field: str, patch: object, order: Sequence[Any], structure: Structure) -> None:

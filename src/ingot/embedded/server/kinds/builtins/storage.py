@@ -31,7 +31,8 @@ def _complete_volume(new: Document) -> None:
 
 
 def _prepare_volume(new: Document, old: Document | None) -> None:
-    if old is not None and dig(new, "status", "phase") != dig(old, "status", "phase"):
+    phase = dig(new, "status", "phase")
+    if old is not None and phase and phase != dig(old, "status", "phase"):
         new["status"]["lastPhaseTransitionTime"] = timestamp()
 
 

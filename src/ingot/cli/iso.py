@@ -20,6 +20,7 @@ from ingot.cli.live.keyfiles import embedded_keyfiles, show_keyfiles
 from ingot.cli.live.outputs import (
     binary_output,
     change_image,
+    check_free,
     copy_range,
     new_file,
     read_image,
@@ -282,6 +283,8 @@ def pxe(image: str, output_dir: str) -> None:
             os.path.join(output_dir, f"{stem}-{Path(entry.path).name.lower()}")  # noqa: PTH118 - "./x" stays "./x"
             for entry in entries
         ]
+        for target in targets:
+            check_free(target)
         Path(output_dir).mkdir(parents=True, exist_ok=True)
         for entry, target in zip(entries, targets, strict=True):
             click.echo(target)

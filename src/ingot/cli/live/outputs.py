@@ -85,15 +85,20 @@ def copy_range(file: BinaryIO, descriptor: int, offset: int, length: int) -> Non
         offset += copied
 
 
+def check_free(path: str) -> None:
+    """Refuse a name that is taken, before anything is written under it or beside it."""
+    if os.path.lexists(path):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+
+
 @contextlib.contextmanager
 def new_file(path: str) -> Iterator[BinaryIO]:
     """A file that appears under this name, whole and synced, when the block ends without an error.
 
     Until then it has no name at all where the file system can do that, so that even a kill leaves nothing behind.
     """
+    check_free(path)
     target = Path(path)
-    if os.path.lexists(target):
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
     folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         handle, temporary = _unnamed(target.parent) or tempfile.mkstemp(prefix=_PREFIX, dir=target.parent)

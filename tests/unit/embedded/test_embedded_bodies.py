@@ -1,14 +1,16 @@
-"""Reading bodies without a server: YAML's words and limits, and fields that are there twice."""
+"""Reading bodies: YAML's words and limits, fields that are there twice, objects that are too deep."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from running_server import WIDGETS, served, widget_crd
 
 from ingot.embedded.server.face import yamls
 from ingot.embedded.server.face.bodies import repeated_fields
@@ -146,3 +148,29 @@ def test_a_document_without_repetition_has_none_however_it_is_written(
     value: Any, indent: int | None, ascii_: bool
 ) -> None:
     assert repeated_fields(json.dumps(value, indent=indent, ensure_ascii=ascii_).encode(), value) == []
+
+
+# A server that is sent too much of it
+
+
+@pytest.mark.parametrize("type_", ["application/json", "application/apply-patch+yaml"])
+async def test_an_object_that_is_nested_too_deeply_is_refused(tmp_path: Path, type_: str) -> None:
+    free = {"free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    deep: Any = "x"
+    for _ in range(900):
+        deep = {"a": deep}
+    widget = {
+        "apiVersion": "example.com/v1",
+        "kind": "Widget",
+        "metadata": {"name": "w"},
+        "spec": {"free": deep},
+    }
+    method, path = ("POST", WIDGETS) if type_.endswith("json") else ("PATCH", f"{WIDGETS}/w?fieldManager=m")
+    async with (
+        served(tmp_path, crds=[widget_crd(properties=free)]) as api,
+        api.session.request(
+            method, api.url + path, data=json.dumps(widget).encode(), headers={"Content-Type": type_}
+        ) as response,
+    ):
+        assert response.status == 400
+        assert "nested too deeply" in (await response.json())["message"]

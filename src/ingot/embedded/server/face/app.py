@@ -98,6 +98,8 @@ class Api:
             return answers.refusing(too_large(f"Request entity too large: limit is {BODY_LIMIT}"))
         except ConnectionError:
             raise
+        except RecursionError:
+            return answers.refusing(bad_request("the object is nested too deeply to be read or changed"))
         except Exception as error:  # the edge of a request: the client gets a Status, the log gets the place
             _log(request, error)
             return answers.refusing(internal(_UNEXPECTED))

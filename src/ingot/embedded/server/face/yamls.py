@@ -150,8 +150,9 @@ def _key(key: Any, line: int) -> str:
 
 def _scalar(event: Any) -> Any:
     text: str = event.value
-    # What is quoted is text, and so is what is said to be text; everything else is what it looks like.
-    return text if event.style or event.tag in ("!", _TEXT_TAG) else _plain(text, event)
+    # What is quoted is text unless it is said to be something else, and what is said to be text is text.
+    is_text = event.tag in ("!", _TEXT_TAG) or (event.tag is None and event.style)
+    return text if is_text else _plain(text, event)
 
 
 def _plain(text: str, event: Any) -> Any:

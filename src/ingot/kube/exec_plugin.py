@@ -92,17 +92,17 @@ class ExecPlugin:
             credential = msgspec.json.decode(answer, type=_ExecCredential)
         except msgspec.DecodeError:
             # The error of the decoder can quote what it found.
-            raise self._error("it did not print an ExecCredential as JSON") from None
+            raise self._error("did not print an ExecCredential as JSON") from None
         if (credential.api_version, credential.kind) != (self._settings.api_version, "ExecCredential"):
-            raise self._error(f"it did not print an ExecCredential of {self._settings.api_version}")
+            raise self._error(f"did not print an ExecCredential of {self._settings.api_version}")
         return self._given_by(credential.status or _Status())
 
     def _given_by(self, status: _Status) -> _Given:
         certificate, key = status.client_certificate_data, status.client_key_data
         if bool(certificate) != bool(key):
-            raise self._error("it gave a certificate without its key, or a key without its certificate")
+            raise self._error("gave a certificate without its key, or a key without its certificate")
         if not (status.token or certificate):
-            raise self._error("it gave neither a token nor a certificate")
+            raise self._error("gave neither a token nor a certificate")
         identity = Identity(
             token=Secret(status.token) if status.token else None,
             certificate=ClientCertificate(certificate.encode(), Secret(key)) if certificate else None,
@@ -114,7 +114,7 @@ class ExecPlugin:
         mode = self._settings.interactive_mode
         possible = mode != "Never" and sys.stdin is not None and sys.stdin.isatty()
         if mode == "Always" and not possible:
-            raise self._error("it wants to talk to a person, and there is no terminal here")
+            raise self._error("wants to talk to a person, and there is no terminal here")
         return possible
 
     async def _run(self, interactive: bool) -> bytes:
@@ -131,23 +131,23 @@ class ExecPlugin:
                 start_new_session=not interactive,
             )
         except OSError as error:
-            hint = f" {settings.install_hint}" if settings.install_hint else ""
-            raise self._error(f"it cannot be started: {error.strerror}.{hint}") from error
+            advice = settings.install_hint or "Install it, or correct the kubeconfig."
+            raise self._error(f"cannot be started: {error.strerror}", advice) from error
         ended = False
         try:
             async with asyncio.timeout(None if interactive else settings.patience):
                 answer = await _all_of(process)
                 if answer is None:
-                    raise self._error(f"it printed more than {LONGEST_ANSWER} bytes")
+                    raise self._error(f"printed more than {LONGEST_ANSWER} bytes")
                 code = await process.wait()
                 ended = True
         except TimeoutError:
-            raise self._error(f"it did not end within {settings.patience:g} s") from None
+            raise self._error(f"did not end within {settings.patience:g} s") from None
         finally:
             if not ended:
                 await _end(process, whole_session=not interactive)
         if code != 0:
-            raise self._error(f"it ended with exit code {code}")
+            raise self._error(f"ended with exit code {code}")
         return answer
 
     def _told(self, interactive: bool) -> str:
@@ -157,9 +157,9 @@ class ExecPlugin:
         told = {"apiVersion": self._settings.api_version, "kind": "ExecCredential", "spec": spec}
         return msgspec.json.encode(told).decode()
 
-    def _error(self, what: str) -> CredentialError:
+    def _error(self, what: str, advice: str = "Run it by hand to see what it says.") -> CredentialError:
         return CredentialError(
-            f"the program {self._settings.command} that should log us in: {what}. Run it by hand to see what it says."
+            f"the program {self._settings.command}, which should log us in, {what}. {advice.rstrip()}"
         )
 
 

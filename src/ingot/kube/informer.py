@@ -263,7 +263,7 @@ class Informer(Generic[T]):
             delay = max(delay, min(trouble.retry_after, self._backoff.limit))
         if trouble is not None and self.trouble != _gist(trouble):
             self.trouble = _gist(trouble)
-            log.warning("%s cannot be followed: %s; next try in %.1f s", self.name, self.trouble, delay)
+            log.warning("%s cannot be followed, next try in %.1f s: %s", self.name, delay, self.trouble)
         WATCH_RESTARTS.labels(self._kind.kind).inc()
         await asyncio.sleep(delay)
 

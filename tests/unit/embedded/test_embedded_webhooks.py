@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiohttp import web
 from running_server import Caller, served
 
@@ -138,6 +139,34 @@ async def test_an_answer_without_end_is_given_up(tmp_path: Path) -> None:
         code, answer = await created(api, "a")
         assert code == 500
         assert "larger than" in answer["message"]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"rules": None},
+        {"rules": [{}]},
+        {"clientConfig": None},
+        {"clientConfig": {"service": {}}},
+        {"namespaceSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}},
+        {"objectSelector": {"matchExpressions": [{"operator": "In"}]}},
+        {"matchConditions": [{"name": "c"}]},
+        {"name": None},
+    ],
+    ids=str,
+)
+async def test_a_configuration_that_cannot_be_read_never_stops_every_write(
+    tmp_path: Path, part: Json
+) -> None:
+    async with served(tmp_path) as api, hook(tmp_path) as there:
+        url = f"https://127.0.0.1:{there.port}/a"
+        body = there.configuration(url=url)
+        body["webhooks"][0] |= part
+        code, _ = await api.call("POST", CONFIGURATIONS, body)
+        assert code in (201, 400, 422)
+        assert (await created(api, "a"))[0] == 201
+        if code == 201:
+            assert (await api.call("DELETE", f"{CONFIGURATIONS}/x"))[0] == 200
 
 
 async def test_webhooks_are_known_after_a_restart(tmp_path: Path) -> None:

@@ -58,8 +58,10 @@ class Webhooks:
 
     def concern(self, attempt: Attempt) -> bool:
         """Whether somebody may want to hear of this attempt. Where not, it need not wait for anybody."""
+        if attempt.kind.resource in _EXEMPT:
+            return False
         hooks = self._hooks()
-        if not (hooks.mutating or hooks.validating) or attempt.kind.resource in _EXEMPT:
+        if not (hooks.mutating or hooks.validating):
             return False
         equivalents = self._equivalents(attempt.kind)
         return any(hook.kind_for(attempt, equivalents) for hook in (*hooks.mutating, *hooks.validating))
@@ -183,7 +185,11 @@ class Webhooks:
             return
         collection = self._store.collection(kind)
         for key in collection.keys(""):
-            yield from hooks_of(collection.items[key].document())
+            try:
+                yield from list(hooks_of(collection.items[key].document()))
+            except (KeyError, TypeError, AttributeError) as error:
+                # Nobody can store such a configuration; if it is there all the same, it must not stop every write.
+                log.error("the webhooks of %s %s cannot be read, and are left out: %r", plural, key, error)
 
     def _equivalents(self, kind: Kind) -> list[Kind]:
         """The same kind in its other versions."""

@@ -103,7 +103,7 @@ async def test_a_changed_schema_is_in_force_and_old_objects_show_its_defaults(ap
     assert (changed.code, changed.body["metadata"]["generation"]) == (200, 2)
 
     async def shown() -> bool:
-        return (await api.get(f"{group.place()}/w")).body["spec"] == {"size": 20, "color": "red"}
+        return bool((await api.get(f"{group.place()}/w")).body["spec"] == {"size": 20, "color": "red"})
 
     await eventually(shown)
     seen = (await api.get(f"{group.place()}/w")).body

@@ -116,6 +116,24 @@ async def test_a_definition_that_a_release_drops_stays_with_its_objects_and_can_
         assert (await api.call("GET", WIDGETS))[0] == 404
 
 
+async def test_a_definition_that_is_being_deleted_when_a_release_brings_it_ends_and_begins_anew(
+    tmp_path: Path,
+) -> None:
+    held = {"metadata": {"name": "w", "finalizers": ["example.com/held"]}, "spec": {}}
+    async with served(tmp_path, crds=[]) as api:
+        assert (await api.call("POST", CRDS, widget_crd()))[0] == 201
+        assert (await api.call("POST", WIDGETS, held))[0] == 201
+        assert (await api.call("DELETE", WIDGET))[0] == 200
+    async with served(tmp_path, crds=[widget_crd()]) as api:
+        old = (await until(api, WIDGET, "Terminating"))["metadata"]["uid"]
+        assert (await api.call("PATCH", f"{WIDGETS}/w", {"metadata": {"finalizers": None}}))[0] == 200
+        async with asyncio.timeout(60):
+            while (await api.call("GET", WIDGET))[1].get("metadata", {}).get("uid", old) == old:  # noqa: ASYNC110 (behind HTTP)
+                await asyncio.sleep(0.02)
+        await until(api, WIDGET, "Established")
+        assert (await api.call("POST", WIDGETS, {"metadata": {"name": "x"}, "spec": {}}))[0] == 201
+
+
 async def test_what_clients_defined_is_served_again_after_a_restart(tmp_path: Path) -> None:
     async with served(tmp_path, crds=[]) as api:
         assert (await api.call("POST", CRDS, widget_crd()))[0] == 201

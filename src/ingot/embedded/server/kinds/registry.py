@@ -33,7 +33,14 @@ class Registry:
         self._renew()
 
     def define(self, name: str, family: Family) -> None:
-        """Serve this family under the name of its definition, in place of the one that was there."""
+        """Serve this family under the name of its definition, in place of the one that was there.
+
+        Raises ValueError, with nothing changed, for a schema that cannot be used.
+        """
+        for kind in (family.home, *family.served):
+            # Compiling a large schema takes a while; better now than during somebody's request. The built-in kinds have small
+            # ones, of which most servers need a few: those are compiled when they are.
+            _ = kind.shape
         self._families[name] = family
         self._renew()
 
@@ -89,11 +96,6 @@ class Registry:
         self._homes = tuple(homes.values())
         self._by_name = {(kind.group, kind.kind): kind.home for kind in self.kinds}
         self._by_name |= {(kind.group, kind.kind): kind for kind in self._homes}
-        for kind in (*self.kinds, *self._homes):
-            # Compiling a large schema takes a while; better now than during somebody's request. The built-in kinds have small
-            # ones, of which most servers need a few: those are compiled when they are.
-            if not kind.built_in:
-                _ = kind.shape
         self.revision += 1
 
 

@@ -35,6 +35,8 @@ _SLICE: Final = 100
 
 
 class Defining:
+    """Keeps the registry and the store's collections as the stored definitions say, and the definitions' status true."""
+
     def __init__(self, store: Store, registry: Registry, writing: Writing) -> None:
         self._store = store
         self._registry = registry
@@ -43,6 +45,7 @@ class Defining:
         self._names: dict[str, naming.Names] = {}
         # What each family was made from: a change of anything else changes nothing.
         self._made_from: dict[str, object] = {}
+        self._released: dict[str, Mapping[str, Any]] = {}
         self._todo: dict[str, None] = {}
         self._wake = asyncio.Event()
         self._serve_stored()
@@ -53,13 +56,12 @@ class Defining:
 
         Those of an earlier release that this one no longer has stay, with their objects, and are the clients' own.
         """
-        released = set()
-        for definition in definitions:
+        self._released = {definition["metadata"]["name"]: definition for definition in definitions}
+        for definition in self._released.values():
             await self._install(definition)
-            released.add(definition["metadata"]["name"])
         for item in list(self._store.collection(DEFINITIONS).items.values()):
             document = item.document()
-            if item.key.name not in released and dig(document, "metadata", "annotations", RELEASED):
+            if item.key.name not in self._released and dig(document, "metadata", "annotations", RELEASED):
                 del document["metadata"]["annotations"][RELEASED]
                 await self._writing.install(DEFINITIONS, document)
 
@@ -152,6 +154,7 @@ class Defining:
         self._registry.undefine(name)
         if family is not None:
             self._store.close_collection(family.home)
+        self._look_at(name)
         self._reconsider(dig(item.document(), "spec", "group"), but=name)
 
     def _reconsider(self, group: str, *, but: str) -> None:
@@ -173,6 +176,9 @@ class Defining:
     async def _consider(self, name: str) -> None:
         item = self._store.get(DEFINITIONS, Key("", name))
         if item is None:
+            # One that a client was deleting when a release came that has it: now it can begin anew.
+            if name in self._released:
+                await self._install(self._released[name])
             return
         # Once more: a name that was taken may be free by now.
         self._take_up(item)

@@ -19,7 +19,6 @@ from built_in_kinds import (
 )
 from kubernetes_api import MERGE, STRATEGIC, Api, Kubectl
 
-
 APPLY = "application/apply-patch+yaml"
 
 

@@ -68,16 +68,14 @@ def _check(new: Document, old: Document | None) -> list[Cause]:
         return podspecs.problems(new["spec"], "spec")
     if _what_stays(new["spec"], old["spec"]) != old["spec"]:
         words = (
-            "pod updates may not change fields other than `spec.containers[*].image`,"
-            "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to "
-            "existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was "
-            "previously negative)"
+            "of a pod only the images of its containers can be changed, its tolerations (by adding some) and its "
+            "activeDeadlineSeconds (to less); for anything else delete it and create another"
         )
         return [cause("Forbidden", "spec", words)]
     found = podspecs.problems(new["spec"], "spec") + _deadline(new["spec"], old["spec"])
     tolerations = new["spec"].get("tolerations", [])
     if any(toleration not in tolerations for toleration in old["spec"].get("tolerations", [])):
-        words = "existing toleration can not be modified except its tolerationSeconds"
+        words = "tolerations can be added, but those that are there stay"
         found.append(cause("Forbidden", "spec.tolerations", words))
     return found
 
@@ -88,9 +86,9 @@ def _deadline(new: Document, old: Document) -> list[Cause]:
     if before is None or (after is not None and after <= before):
         return []
     words = (
-        "must not update from a positive integer to nil value"
+        "a deadline that is set cannot be taken away"
         if after is None
-        else "must be less than or equal to previous value"
+        else f"can only become less than the {before} it is"
     )
     return [cause("Invalid", "spec.activeDeadlineSeconds", words, shown=rules.shown(after))]
 

@@ -181,7 +181,7 @@ def _variables(variables: Iterable[Document], at: str) -> list[Cause]:
     for index, variable in enumerate(variables):
         where, name = f"{at}[{index}]", variable.get("name", "")
         if name and not _VARIABLE.fullmatch(name):
-            words = "a valid environment variable name must consist only of printable ASCII characters other than '='"
+            words = "the name of a variable is made of printable ASCII characters, without '='"
             found.append(cause("Invalid", f"{where}.name", words, shown=rules.shown(name)))
         source = variable.get("valueFrom")
         if source is None:

@@ -63,10 +63,7 @@ def is_address(text: str) -> bool:
 def share(value: object, field: str) -> list[Cause]:
     """A number of pods, or a percentage of them."""
     if isinstance(value, str) and not _PERCENT.fullmatch(value):
-        words = (
-            "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', "
-            "regex used for validation is '[0-9]+%')"
-        )
+        words = "must be a number, or a percentage such as 25%"
         return [cause("Invalid", field, words, shown=shown(value))]
     return not_negative(value, field)
 
@@ -75,9 +72,7 @@ def port_name(value: str, field: str) -> list[Cause]:
     if len(value) > 15:
         return [cause("Invalid", field, "must be no more than 15 characters", shown=shown(value))]
     if not _PORT_NAME.fullmatch(value) or "--" in value:
-        words = (
-            "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-), and at least one letter"
-        )
+        words = "the name of a port is made of a-z, 0-9 and single hyphens, with a letter in it"
         return [cause("Invalid", field, words, shown=shown(value))]
     return []
 
@@ -147,10 +142,7 @@ def duplicates(items: Iterable[Mapping[str, Any]], key: str, field: str) -> list
 
 def data_keys(data: Mapping[str, str], field: str) -> list[Cause]:
     """Keys of Secrets and ConfigMaps become the names of files."""
-    words = (
-        "a valid config key must consist of alphanumeric characters, '-', '_' or '.' "
-        "(e.g. 'key.name', or 'KEY_NAME', or 'key-name')"
-    )
+    words = "a key is made of up to 253 letters, digits, '-', '_' and '.', and does not begin with '..'"
     return [
         cause("Invalid", f"{field}[{key}]", words, shown=shown(key))
         for key in data

@@ -73,14 +73,14 @@ def _claim_changes(new: Document, old: Document | None) -> list[Cause]:
     if dig(old, "status", "phase") == "Bound":
         after, now = (dig(part, "resources", "requests", "storage") for part in (spec, before))
         if after and now and (value_of(after) or 0) < (value_of(now) or 0):
-            words = "field can not be less than status.capacity"
+            words = "a claim can grow, but not shrink"
             return [cause("Forbidden", "spec.resources.requests.storage", words)]
         spec["resources"] = before.get("resources")
     spec["volumeAttributesClassName"] = before.get("volumeAttributesClassName")
     before.setdefault("volumeAttributesClassName", None)
     if spec == before:
         return []
-    words = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+    words = "a claim stays as it was created; once it is bound, only resources.requests can grow"
     return [cause("Forbidden", "spec", words)]
 
 

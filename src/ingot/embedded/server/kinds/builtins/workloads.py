@@ -145,10 +145,7 @@ def _stateful_changes(new: Document, old: Document | None) -> list[Cause]:
     before = {name: value for name, value in old["spec"].items() if name not in _STATEFUL_CHANGES}
     if kept == before:
         return []
-    words = (
-        "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
-        "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
-    )
+    words = f"of a stateful set only {', '.join(sorted(_STATEFUL_CHANGES))} can be changed"
     return [cause("Forbidden", "spec", words)]
 
 

@@ -132,3 +132,33 @@ async def test_kubectl_scales(api: Api, group: Group, kubectl: Kubectl) -> None:
     assert "Expected replicas to be 3" in refused.stderr
     assert (await api.get(f"{group.place()}/w")).body["spec"]["count"] == 7
     assert "scaled" in kubectl("scale", resource, "--replicas=0", "--current-replicas=7")
+
+
+async def test_our_machine_sets_and_the_workloads_of_kubernetes_can_be_scaled(
+    api: Api, kubectl: Kubectl
+) -> None:
+    labels = {"app": "w"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    places = {
+        "/apis/machine.openshift.io/v1beta1": ("machinesets", "MachineSet", {"selector": {}, "template": {}}),
+        "/apis/apps/v1": (
+            "deployments",
+            "Deployment",
+            {"selector": {"matchLabels": labels}, "template": template},
+        ),
+    }
+    for base, (plural, kind, spec) in places.items():
+        collection = f"{base}/namespaces/{api.namespace}/{plural}"
+        body = {
+            "apiVersion": base.removeprefix("/apis/"),
+            "kind": kind,
+            "metadata": {"name": "w"},
+            "spec": {**spec, "replicas": 0},
+        }
+        made = await api.post(collection, body)
+        assert made.code == 201, made.body
+        assert "scaled" in kubectl("scale", f"{plural}/w", "--replicas=2", "--current-replicas=0")
+        assert (await api.get(f"{collection}/w")).body["spec"]["replicas"] == 2
+        assert (await api.get(f"{collection}/w/scale")).body["spec"] == {"replicas": 2}
+    scale = (await api.get(f"/apis/apps/v1/namespaces/{api.namespace}/deployments/w/scale")).body
+    assert scale["status"]["selector"] == "app=w"

@@ -33,7 +33,7 @@ from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.names import generated
 from ingot.embedded.server.storage.objects import Stored, is_terminating, stored
 from ingot.embedded.server.storage.store import Store
-from ingot.embedded.server.writes import ending, managing
+from ingot.embedded.server.writes import checks, ending, managing
 from ingot.embedded.server.writes import metadata as meta
 from ingot.embedded.server.writes.admission import Admission
 from ingot.embedded.server.writes.apply import Entry
@@ -97,8 +97,8 @@ class Writing:
         """Store a new object. `managed` says who owns what in it, where that is not its writer, all of it."""
         unknown: list[str] = []
         metadata = meta.read(kind, document, unknown)
-        _check_type(kind, document)
-        _check_place(kind, metadata, namespace)
+        checks.check_type(kind, document)
+        checks.check_place(kind, metadata, namespace)
         if metadata.get("resourceVersion"):
             raise bad_request("resourceVersion should not be set on objects to be created")
         if not metadata.get("name") and metadata.get("generateName"):
@@ -118,7 +118,7 @@ class Writing:
         is_told = self._webhooks.concern(attempt)
         if is_told:
             new = await self._mutated(attempt, new, None, manner)
-            _check_place(kind, new["metadata"], namespace)
+            checks.check_place(kind, new["metadata"], namespace)
             key = Key(key.namespace, new["metadata"].get("name", ""))
         kind.complete(new)
         self._check(kind, new, None)
@@ -171,7 +171,7 @@ class Writing:
             )
             if current is None:
                 metadata = meta.read(kind, new, [])
-                _check_place(kind, metadata, key.namespace, name=key.name)
+                checks.check_place(kind, metadata, key.namespace, name=key.name)
                 if metadata.get("uid"):
                     raise conflict(
                         kind,
@@ -205,15 +205,15 @@ class Writing:
         sent = dig(new, "metadata", "managedFields")
         unknown: list[str] = []
         metadata = meta.read(kind, new, unknown)
-        _check_type(kind, new)
+        checks.check_type(kind, new)
         if not metadata.get("name"):
             raise bad_request(
                 f"the name of the object ({key.name} based on URL) was undeterminable: name must be provided"
             )
-        _check_place(kind, metadata, key.namespace, name=key.name)
-        _check_preconditions(kind, key.name, metadata, current, whole=whole and not kind.built_in)
+        checks.check_place(kind, metadata, key.namespace, name=key.name)
+        checks.check_preconditions(kind, key.name, metadata, current, whole=whole and not kind.built_in)
         meta.carried_over(metadata, old["metadata"])
-        new = _own_part_only(kind, {**new, "metadata": metadata}, old, subresource)
+        new = checks.own_part_only(kind, {**new, "metadata": metadata}, old, subresource)
         meta.carried_over(new["metadata"], old["metadata"])
         self._shape(kind, new, old, unknown, manner)
         if managed is None:
@@ -233,9 +233,9 @@ class Writing:
             self._check(kind, new, old, subresource)
             return await self._commit(kind, new, old, current, manner, subresource)
         new = await self._mutated(attempt, new, old, manner)
-        _check_place(kind, new["metadata"], key.namespace, name=key.name)
+        checks.check_place(kind, new["metadata"], key.namespace, name=key.name)
         managed_fields = new["metadata"].get("managedFields")
-        new = _own_part_only(kind, new, old, subresource)
+        new = checks.own_part_only(kind, new, old, subresource)
         if managed_fields is not None:
             new["metadata"]["managedFields"] = managed_fields
         self._check(kind, new, old, subresource)
@@ -252,7 +252,7 @@ class Writing:
             current = self._store.head(kind, key)
             if current is None:
                 raise not_found(kind, key.name)
-            _check_deletion(kind, key.name, wish, current)
+            checks.check_deletion(kind, key.name, current, uid=wish.uid, version=wish.version)
             if kind is NAMESPACES and key.name in FIRST_NAMESPACES:
                 raise forbidden(f'namespaces "{key.name}" is forbidden: this namespace may not be deleted')
             if not self._webhooks.concern(attempt):
@@ -316,7 +316,7 @@ class Writing:
         if current is not None:
             if meta.unchanged(new, old):
                 return
-            _count_generation(kind, new, old)
+            checks.count_generation(kind, new, old)
         await self._store.put(kind, new)
 
     async def _commit(
@@ -333,7 +333,7 @@ class Writing:
             await self._store.settled(current)
             return current
         if subresource not in kind.actions:
-            _count_generation(kind, new, old)
+            checks.count_generation(kind, new, old)
         metadata["resourceVersion"] = str(current.version)
         if manner.dry_run:
             return stored(kind, new, version=current.version, at=current.at)
@@ -356,7 +356,7 @@ class Writing:
     def _check(self, kind: Kind, new: Document, old: Document | None, subresource: str = "") -> None:
         name = new["metadata"].get("name", "")
         problems = meta.problems(kind, new["metadata"], old["metadata"] if old else None)
-        problems += [found for found in kind.shape.problems(new) if not _was_so_before(found, new, old)]
+        problems += [found for found in kind.shape.problems(new) if not checks.was_so_before(found, new, old)]
         problems += kind.shape.broken_rules(new, old, problems)
         if not problems:
             # An action does what no other write may, and has looked at the object itself.
@@ -403,98 +403,9 @@ class Writing:
             raise forbidden(f"{kind.resource} is forbidden: {words}", causes=[terminating])
 
 
-def _count_generation(kind: Kind, new: Document, old: Document) -> None:
-    """The generation moves when what is wanted changes; the status says what is, where it is written apart."""
-    apart = kind.has_status
-    if "generation" in new["metadata"] and meta.content(new, with_status=not apart) != meta.content(
-        old, with_status=not apart
-    ):
-        new["metadata"]["generation"] += 1
-
-
-def _check_type(kind: Kind, document: Document) -> None:
-    version, name = document.get("apiVersion") or kind.api_version, document.get("kind") or kind.kind
-    if (version, name) == (kind.api_version, kind.kind):
-        return
-    if kind.built_in:
-        raise bad_request(f'{name} in version "{version}" cannot be handled as a {kind.kind}')
-    if version != kind.api_version:
-        raise bad_request(
-            f"the API version in the data ({version}) does not match the expected API version ({kind.api_version})"
-        )
-    problem = cause("Invalid", "kind", f"must be {kind.kind}", shown=f'"{name}"')
-    raise invalid(kind, dig(document, "metadata", "name") or "", [problem])
-
-
-def _check_place(kind: Kind, metadata: Document, namespace: str, *, name: str = "") -> None:
-    """The document may leave out where it is, but it may not say something else than the URL."""
-    if kind.namespaced:
-        if metadata.setdefault("namespace", namespace) != namespace:
-            raise bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request "
-                f"({metadata['namespace']} is not {namespace})"
-            )
-    else:
-        metadata.pop("namespace", None)
-    if name and metadata.setdefault("name", name) != name:
-        raise bad_request(
-            f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
-        )
-
-
-def _check_preconditions(kind: Kind, name: str, metadata: Document, current: Stored, *, whole: bool) -> None:
-    version = metadata.pop("resourceVersion", "")
-    if whole and not version:
-        words = "must be specified for an update"
-        raise invalid(kind, name, [cause("Invalid", "metadata.resourceVersion", words, shown="0x0")])
-    if uid := metadata.get("uid"):
-        _check_uid(kind, name, uid, current)
-    if version and version != str(current.version):
-        raise modified_meanwhile(kind, name)
-
-
-def _check_deletion(kind: Kind, name: str, wish: Deletion, current: Stored) -> None:
-    if wish.uid:
-        _check_uid(kind, name, wish.uid, current)
-    if wish.version and wish.version != str(current.version):
-        raise conflict(
-            kind,
-            name,
-            f"Precondition failed: ResourceVersion in precondition: {wish.version}, "
-            f"ResourceVersion in object meta: {current.version}",
-        )
-
-
-def _check_uid(kind: Kind, name: str, uid: str, current: Stored) -> None:
-    if uid != current.uid:
-        raise conflict(
-            kind, name, f"Precondition failed: UID in precondition: {uid}, UID in object meta: {current.uid}"
-        )
-
-
-def _own_part_only(kind: Kind, new: Document, old: Document, subresource: str) -> Document:
-    """A write to the main resource leaves the status alone, and a write to the status leaves everything else alone. An
-    action is the server's own deed and may touch both."""
-    if subresource == "status":
-        kept = {**old, "metadata": dict(old["metadata"])}
-        kept.pop("status", None)
-        return {**kept, "status": new["status"]} if new.get("status") is not None else kept
-    if kind.has_status and subresource not in kind.actions:
-        new.pop("status", None)
-        if "status" in old:
-            new["status"] = old["status"]
-    return new
-
-
 def _report_doubts(kind: Kind, doubts: list[str], manner: Manner) -> None:
     if not doubts or manner.field_validation == "Ignore":
         return
     if manner.field_validation == "Strict":
         raise Unreadable(kind.kind, kind.version, f"strict decoding error: {', '.join(doubts)}")
     manner.warnings += doubts
-
-
-def _was_so_before(found: Cause, new: Document, old: Document | None) -> bool:
-    """Whether a part that is wrong is untouched by this change: a rule that got stricter must not hold finalizers."""
-    part = found.field.partition(".")[0].partition("[")[0]
-    return old is not None and part in old and new.get(part) == old[part]

@@ -1,0 +1,101 @@
+"""Whether a write fits: what it says it is, where it goes, which state it was decided on, which part it may touch.
+
+Functions that refuse, or that say what a rule needs to know; none of them stores anything.
+"""
+
+from __future__ import annotations
+
+from ingot.embedded.server.documents import Document, dig
+from ingot.embedded.server.errors import Cause, bad_request, cause, conflict, invalid, modified_meanwhile
+from ingot.embedded.server.kinds.kind import Kind
+from ingot.embedded.server.storage.objects import Stored
+from ingot.embedded.server.writes import metadata as meta
+
+
+def count_generation(kind: Kind, new: Document, old: Document) -> None:
+    """The generation moves when what is wanted changes; the status says what is, where it is written apart."""
+    apart = kind.has_status
+    if "generation" in new["metadata"] and meta.content(new, with_status=not apart) != meta.content(
+        old, with_status=not apart
+    ):
+        new["metadata"]["generation"] += 1
+
+
+def check_type(kind: Kind, document: Document) -> None:
+    version, name = document.get("apiVersion") or kind.api_version, document.get("kind") or kind.kind
+    if (version, name) == (kind.api_version, kind.kind):
+        return
+    if kind.built_in:
+        raise bad_request(f'{name} in version "{version}" cannot be handled as a {kind.kind}')
+    if version != kind.api_version:
+        raise bad_request(
+            f"the API version in the data ({version}) does not match the expected API version ({kind.api_version})"
+        )
+    problem = cause("Invalid", "kind", f"must be {kind.kind}", shown=f'"{name}"')
+    raise invalid(kind, dig(document, "metadata", "name") or "", [problem])
+
+
+def check_place(kind: Kind, metadata: Document, namespace: str, *, name: str = "") -> None:
+    """The document may leave out where it is, but it may not say something else than the URL."""
+    if kind.namespaced:
+        if metadata.setdefault("namespace", namespace) != namespace:
+            raise bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request "
+                f"({metadata['namespace']} is not {namespace})"
+            )
+    else:
+        metadata.pop("namespace", None)
+    if name and metadata.setdefault("name", name) != name:
+        raise bad_request(
+            f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
+        )
+
+
+def check_preconditions(kind: Kind, name: str, metadata: Document, current: Stored, *, whole: bool) -> None:
+    version = metadata.pop("resourceVersion", "")
+    if whole and not version:
+        words = "must be specified for an update"
+        raise invalid(kind, name, [cause("Invalid", "metadata.resourceVersion", words, shown="0x0")])
+    if uid := metadata.get("uid"):
+        _check_uid(kind, name, uid, current)
+    if version and version != str(current.version):
+        raise modified_meanwhile(kind, name)
+
+
+def check_deletion(kind: Kind, name: str, current: Stored, *, uid: str, version: str) -> None:
+    if uid:
+        _check_uid(kind, name, uid, current)
+    if version and version != str(current.version):
+        raise conflict(
+            kind,
+            name,
+            f"Precondition failed: ResourceVersion in precondition: {version}, "
+            f"ResourceVersion in object meta: {current.version}",
+        )
+
+
+def _check_uid(kind: Kind, name: str, uid: str, current: Stored) -> None:
+    if uid != current.uid:
+        raise conflict(
+            kind, name, f"Precondition failed: UID in precondition: {uid}, UID in object meta: {current.uid}"
+        )
+
+
+def own_part_only(kind: Kind, new: Document, old: Document, subresource: str) -> Document:
+    """A write to the main resource leaves the status alone, and a write to the status leaves everything else alone. An
+    action is the server's own deed and may touch both."""
+    if subresource == "status":
+        kept = {**old, "metadata": dict(old["metadata"])}
+        kept.pop("status", None)
+        return {**kept, "status": new["status"]} if new.get("status") is not None else kept
+    if kind.has_status and subresource not in kind.actions:
+        new.pop("status", None)
+        if "status" in old:
+            new["status"] = old["status"]
+    return new
+
+
+def was_so_before(found: Cause, new: Document, old: Document | None) -> bool:
+    """Whether a part that is wrong is untouched by this change: a rule that got stricter must not hold finalizers."""
+    part = found.field.partition(".")[0].partition("[")[0]
+    return old is not None and part in old and new.get(part) == old[part]

@@ -1,5 +1,7 @@
-"""Writes: creating, changing, patching, deleting, and collecting what nobody owns any more.
+"""Writes: creating, changing, applying, patching, deleting, and collecting what nobody owns any more.
 
-`writing` is the one way in; `metadata` is the server's own part of an object, `patches` are pure functions over
-documents, and `garbage` follows owners and empties namespaces.
+`writing` is the one way in. `checks` says whether a write fits, `metadata` is the server's own part of an object,
+`managing` records who owns which field by the rules in `apply`; `patches` and `strategic` are pure functions over
+documents. `admission` and `webhooks` ask those who have a say, `defining` follows definitions of kinds, `ending` is how
+long an object has to end, and `garbage` follows owners and empties namespaces.
 """

@@ -1,7 +1,7 @@
 # Two commands are all a newcomer types: `make up` and `make test`. Both install what they need first (`make setup`).
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup up down test test-cluster lint style types imports pytest bench lock clean
+.PHONY: help setup up down test test-cluster test-coreos lint style types imports pytest bench lock clean
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ingot/tools
 BIN := .venv/bin
@@ -46,6 +46,10 @@ test-cluster: setup  ## the API's tests on a real kube-apiserver and on the embe
 	@tools/kubernetes/build
 	@$(BIN)/python tests/cluster $(BIN)/pytest tests/api tests/cluster; real=$$?; \
 	$(BIN)/pytest tests/api; exit $$((real | $$?))
+
+test-coreos: setup  ## our image commands beside the real coreos-installer; the first time it is built (7 min)
+	@tools/coreos-installer/build
+	$(BIN)/pytest tests/coreos
 
 bench: setup  ## measure, and print the figures (never part of the tests)
 	@$(BIN)/python -m bench $(BENCH)

@@ -16,8 +16,7 @@ import click
 
 from ingot.cli.live.words import WordedGroup
 from ingot.formats import FormatError
-from ingot.formats.coreos import LiveIso
-from ingot.formats.coreos.areas import Area, ArgumentArea, ArgumentAreas
+from ingot.formats.coreos import Area, ArgumentArea, ArgumentAreas, LiveIso
 from ingot.formats.initrd import chosen, list_names, read_members
 from ingot.formats.iso9660 import Iso
 from ingot.formats.iso9660.descriptors import Descriptor

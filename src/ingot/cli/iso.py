@@ -30,9 +30,17 @@ from ingot.cli.live.outputs import (
 )
 from ingot.cli.live.words import WordedGroup
 from ingot.formats import UnsupportedFormat
-from ingot.formats.coreos import IGNITION, ArgumentChanges, LiveIso, Patch, network_of
-from ingot.formats.coreos.customizing import customized
-from ingot.formats.coreos.minimal import ROOTFS, minimal_changes, recipe_of
+from ingot.formats.coreos import (
+    IGNITION,
+    ROOTFS,
+    ArgumentChanges,
+    LiveIso,
+    Patch,
+    customized,
+    minimal_changes,
+    network_of,
+    recipe_of,
+)
 from ingot.formats.iso9660 import Iso
 
 _PXE: str = "IMAGES/PXEBOOT"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -12,12 +14,19 @@ import click
 
 from ingot.cli.live.customize_options import customization, customize_options, tell
 from ingot.cli.live.keyfiles import embedded_keyfiles, show_keyfiles
-from ingot.cli.live.outputs import binary_output, copy_range, new_file, replace_file, stream
+from ingot.cli.live.outputs import (
+    binary_output,
+    copy_range,
+    new_file,
+    replace_file,
+    scratch_file,
+    size_of,
+    stream,
+)
 from ingot.cli.live.words import WordedGroup
 from ingot.formats import UnsupportedFormat
-from ingot.formats.coreos import IGNITION, NETWORK, network_of
-from ingot.formats.coreos.customizing import customized
-from ingot.formats.coreos.features import IN_INITRD, Features, parse_features
+from ingot.formats.coreos import IGNITION, NETWORK, Features, customized, network_of, parse_features
+from ingot.formats.coreos.features import IN_INITRD
 from ingot.formats.initrd import Members, chosen, pack, read_members
 
 _STAMP: Final = "etc/coreos-live-initramfs"
@@ -100,7 +109,7 @@ def customize(image: str, output: str, **options: Any) -> None:
     """Customize the live system, and what its installer does: the initial RAM disk with an archive behind it."""
     wanted = customization(options)
     out = binary_output() if output == "-" else None
-    with Path(image).open("rb") as file:
+    with _twice(image) as file:
         members, notes = customized(wanted, _features(read_members(file, chosen(_TELLING))))
         if IGNITION in members:
             notes.append("The kernel arguments must have: ignition.firstboot ignition.platform.id=metal")
@@ -112,9 +121,22 @@ def customize(image: str, output: str, **options: Any) -> None:
             out.flush()
             return
         with new_file(output) as made:
-            copy_range(file, made.fileno(), 0, os.fstat(file.fileno()).st_size)
+            copy_range(file, made.fileno(), 0, size_of(file))
             made.seek(0, os.SEEK_END)
             made.write(archive)
+
+
+@contextmanager
+def _twice(image: str) -> Iterator[BinaryIO]:
+    """A file that can be read a second time, also where the image comes out of a pipe."""
+    with Path(image).open("rb") as file:
+        if file.seekable():
+            yield file
+            return
+        with scratch_file() as copy:
+            shutil.copyfileobj(file, copy)
+            copy.seek(0)
+            yield copy
 
 
 def _features(members: Members) -> Features:

@@ -331,6 +331,15 @@ def test_a_wrong_option_has_another_exit_code(image: Path) -> None:
     refused("Missing option", "iso", "network", "embed", image, code=2)
 
 
+def test_words_that_are_no_text_are_refused_with_a_sentence(image: Path) -> None:
+    before = digest(image)
+    for options in (["kargs", "modify", "-a", b"\xff"], ["customize", "--dest-karg-append", b"\xff"]):
+        ended = subprocess.run([*INGOT, "iso", *options, image], capture_output=True, check=False)
+        assert ended.returncode == 1
+        assert b"Traceback" not in ended.stderr
+    assert digest(image) == before
+
+
 def test_nothing_binary_is_written_to_a_terminal(image: Path) -> None:
     leader, terminal = pty.openpty()
     try:

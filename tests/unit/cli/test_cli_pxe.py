@@ -99,6 +99,17 @@ def test_a_live_systems_initrd_is_followed_by_what_was_asked_for(initrd: Path, t
     assert not (tmp_path / "again").exists()
 
 
+def test_an_initrd_may_come_out_of_a_pipe(initrd: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.ign").write_bytes(CONFIG)
+    command = 'exec "$1" -c "from ingot.cli.main import main; main()" pxe customize --live-ignition "$2" -o - <(cat "$3")'
+    ended = subprocess.run(
+        ["bash", "-c", command, "bash", sys.executable, tmp_path / "a.ign", initrd],
+        capture_output=True,
+        check=True,
+    )
+    assert ended.stdout == done("customize", "--live-ignition", tmp_path / "a.ign", "-o", "-", initrd)
+
+
 def test_nothing_asked_for_is_a_copy(initrd: Path, tmp_path: Path) -> None:
     done("customize", "-o", tmp_path / "out", initrd)
     assert (tmp_path / "out").read_bytes() == initrd.read_bytes()

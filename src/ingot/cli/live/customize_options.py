@@ -8,7 +8,9 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from ingot.formats.coreos.customizing import Customization, Input
+from ingot.formats import FormatError
+from ingot.formats.coreos import Customization, Input
+from ingot.formats.coreos.console import normal_console
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -35,7 +37,10 @@ def customize_options(command: Command) -> Command:
     for name, text in reversed(_FILES.items()):
         command = click.option(f"--{name}", metavar="FILE", multiple=True, help=text)(command)
     for name, (metavar, text) in reversed(_WORDS.items()):
-        command = click.option(f"--{name}", metavar=metavar, multiple=True, help=text)(command)
+        checked = _consoles if name == "dest-console" else None
+        command = click.option(f"--{name}", metavar=metavar, multiple=True, callback=checked, help=text)(
+            command
+        )
     return click.option(
         "--dest-device",
         metavar="DEVICE",
@@ -46,13 +51,24 @@ def customize_options(command: Command) -> Command:
 def customization(options: Mapping[str, Any]) -> Customization:
     """The values of these options, with the files read."""
     given: dict[str, Any] = {_field(name): _read(options[_field(name)]) for name in _FILES}
-    given |= {_field(name): options[_field(name)] for name in _WORDS}
+    words: dict[str, tuple[str, ...]] = {_field(name): options[_field(name)] for name in _WORDS}
+    for word in (options["dest_device"] or "", *(word for each in words.values() for word in each)):
+        word.encode()  # raises where the command line had bytes that are no text; YAML would disguise them
+    given |= words
     return Customization(dest_device=options["dest_device"], **given)
 
 
 def tell(notes: Sequence[str]) -> None:
     for note in notes:
         click.echo(note, err=True)
+
+
+def _consoles(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """A console that nobody knows is a wrong option, not a wrong image."""
+    try:
+        return tuple(normal_console(value) for value in values)
+    except FormatError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 def _field(option: str) -> str:

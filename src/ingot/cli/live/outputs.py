@@ -43,7 +43,7 @@ def change_image(path: str, output: str | None, decide: Callable[[LiveIso], list
             stream(file, patches, binary_output())
             return
         with new_file(output) as made:
-            copy_range(file, made.fileno(), 0, os.fstat(file.fileno()).st_size)
+            copy_range(file, made.fileno(), 0, size_of(file))
             write_patches(made.fileno(), patches)
 
 
@@ -66,8 +66,13 @@ def stream(file: BinaryIO, patches: Iterable[Patch], out: BinaryIO) -> None:
         _pipe(file, out, at, patch.offset - at)
         out.write(patch.content)
         at = patch.offset + len(patch.content)
-    _pipe(file, out, at, os.fstat(file.fileno()).st_size - at)
+    _pipe(file, out, at, size_of(file) - at)
     out.flush()
+
+
+def size_of(file: BinaryIO) -> int:
+    """How long a file is, also where it is a block device."""
+    return file.seek(0, os.SEEK_END)
 
 
 def copy_range(file: BinaryIO, descriptor: int, offset: int, length: int) -> None:

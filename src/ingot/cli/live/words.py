@@ -15,6 +15,9 @@ class WordedGroup(click.Group):
             return super().invoke(ctx)
         except FormatError as error:
             raise click.ClickException(str(error)) from error
+        except UnicodeEncodeError as error:
+            # Python carries bytes of the command line that are no text along, up to where they have to become text.
+            raise click.ClickException(f"{error.object!r} is not UTF-8") from error
         except BrokenPipeError:
             raise  # click ends quietly when nobody reads
         except OSError as error:

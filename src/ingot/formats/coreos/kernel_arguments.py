@@ -7,6 +7,7 @@ and then it is looked for with them. Refuses what would end the line or the area
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -44,7 +45,7 @@ class ArgumentChanges:
 
 
 def _printable(argument: str) -> str:
-    if any(ord(character) < 0x20 or ord(character) == 0x7F for character in argument):
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in argument):
         raise FormatError(
             f"the kernel argument {argument!r} has a line break or another control character, which would end the line"
         )

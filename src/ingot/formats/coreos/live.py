@@ -24,6 +24,8 @@ from ingot.formats.iso9660.layout import SECTOR
 
 IGNITION: Final = "config.ign"
 NETWORK: Final = "etc/coreos-firstboot-network"
+_UNPACKED: Final = 256 << 20
+"""What an Ignition area may unpack to: more than anybody embeds, less than a machine notices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class LiveIso:
         if not content.strip(b"\0"):
             return {}
         try:
-            return read_members(io.BytesIO(content), lambda _: True)
+            return read_members(io.BytesIO(content), lambda _: True, unpacked=_UNPACKED)
         except FormatError as error:
             raise FormatError(
                 f"the Ignition area of the ISO image holds no archive that can be read ({error}); `iso reset` empties it"

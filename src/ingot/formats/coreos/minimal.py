@@ -148,6 +148,10 @@ def minimal_changes(minimal: LiveIso, rootfs_url: str | None) -> list[Patch]:
 
 
 def _new_default(iso: Iso, default: str) -> Patch:
+    if ARGUMENTS_INFO not in iso:
+        raise UnsupportedFormat(
+            "the minimal ISO does not have kargs.json, so a reset would undo what is changed in it"
+        )
     entry = iso.entry(ARGUMENTS_INFO)
     info = arguments_info(iso)
     info.default = default

@@ -34,11 +34,16 @@ def chosen(patterns: Sequence[str]) -> Callable[[str], bool]:
     return lambda path: any(matcher.match(path) for matcher in matchers)
 
 
-def read_members(file: BinaryIO, wanted: Callable[[str], bool], *, limit: int = _KEPT) -> Members:
-    """The wanted regular files of an initial RAM disk, sorted by path; at most `limit` bytes of them."""
+def read_members(
+    file: BinaryIO, wanted: Callable[[str], bool], *, limit: int = _KEPT, unpacked: int = _LARGEST_ARCHIVE
+) -> Members:
+    """The wanted regular files of an initial RAM disk, sorted by path.
+
+    At most `limit` bytes of them, out of compressed archives of at most `unpacked` bytes each.
+    """
     members: Members = {}
     kept = 0
-    for entry in _entries(file):
+    for entry in _entries(file, unpacked):
         if not entry.regular or not wanted(entry.name):
             continue
         kept += entry.size - len(members.get(entry.name, b""))
@@ -87,10 +92,10 @@ def _parents(path: str) -> Iterable[str]:
     return ("/".join(parts[: depth + 1]) for depth in range(len(parts)))
 
 
-def _entries(file: BinaryIO) -> Iterator[cpio.Entry]:
+def _entries(file: BinaryIO, unpacked: int = _LARGEST_ARCHIVE) -> Iterator[cpio.Entry]:
     source = Peekable(file.read, limit=_LARGEST_FILE)
     while source.peek(1):
-        inner = decoded(source, limit=_LARGEST_ARCHIVE)
+        inner = decoded(source, limit=unpacked)
         yield from cpio.read_entries(inner or source)
         if inner is not None:
             inner.skip_zeros()

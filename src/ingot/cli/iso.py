@@ -296,7 +296,7 @@ def pxe(image: str, output_dir: str) -> None:
         Path(output_dir).mkdir(parents=True, exist_ok=True)
         for entry, target in zip(entries, targets, strict=True):
             click.echo(target)
-            with new_file(target) as made:
+            with new_file(target, private=False) as made:
                 copy_range(file, made.fileno(), entry.offset, entry.size)
 
 
@@ -319,7 +319,7 @@ def minimal_iso(image: str, output: str, output_rootfs: str | None, rootfs_url: 
             if ROOTFS not in live.iso:
                 raise UnsupportedFormat("This ISO image has no root file system to extract.")
             rootfs = live.iso.entry(ROOTFS)
-            copy = outputs.enter_context(new_file(output_rootfs))
+            copy = outputs.enter_context(new_file(output_rootfs, private=False))
             copy_range(file, copy.fileno(), rootfs.offset, rootfs.size)
         if out is None:
             write_patches(made.fileno(), patches)

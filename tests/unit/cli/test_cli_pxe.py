@@ -50,7 +50,9 @@ def test_a_config_is_wrapped_and_unwrapped(tmp_path: Path) -> None:
     assert (tmp_path / "wrapped").read_bytes() == streamed
     assert done("ignition", "unwrap", tmp_path / "wrapped") == CONFIG
     assert done("ignition", "unwrap", given=streamed) == CONFIG
+    (tmp_path / "wrapped").chmod(0o640)
     done("ignition", "wrap", "-o", tmp_path / "wrapped", given=b"other")
+    assert (tmp_path / "wrapped").stat().st_mode & 0o777 == 0o640
     assert done("ignition", "unwrap", tmp_path / "wrapped") == b"other"
 
 

@@ -97,10 +97,11 @@ def check_free(path: str) -> None:
 
 
 @contextlib.contextmanager
-def new_file(path: str) -> Iterator[BinaryIO]:
+def new_file(path: str, *, private: bool = True) -> Iterator[BinaryIO]:
     """A file that appears under this name, whole and synced, when the block ends without an error.
 
     Until then it has no name at all where the file system can do that, so that even a kill leaves nothing behind.
+    It is for its owner alone, unless it holds nothing private.
     """
     check_free(path)
     target = Path(path)
@@ -111,9 +112,10 @@ def new_file(path: str) -> Iterator[BinaryIO]:
             try:
                 yield file
                 file.flush()
+                if not private:
+                    os.fchmod(handle, _usual_mode())
                 os.fsync(handle)
-                # A link refuses where a rename would replace what somebody else put there meanwhile.
-                os.link(temporary, target.name, dst_dir_fd=folder, follow_symlinks=True)
+                _name(temporary, target.name, folder)
             finally:
                 if not temporary.startswith(_DESCRIPTORS):
                     Path(temporary).unlink(missing_ok=True)
@@ -138,6 +140,7 @@ def replace_file(path: str, content: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
+            os.fchmod(handle, target.stat().st_mode & 0o777 if target.exists() else _usual_mode())
             os.fsync(handle)
         Path(temporary).replace(target)
     finally:
@@ -164,6 +167,25 @@ def _pipe(file: BinaryIO, out: BinaryIO, offset: int, length: int) -> None:
 def _buffered(descriptor: int) -> BinaryIO:
     """The same open file for reading, without closing it in the end."""
     return os.fdopen(descriptor, "rb", closefd=False)
+
+
+def _name(temporary: str, name: str, folder: int) -> None:
+    """Give a file its name, unless somebody else took that meanwhile: a link refuses where a rename would replace."""
+    try:
+        os.link(temporary, name, dst_dir_fd=folder, follow_symlinks=True)
+    except OSError as error:
+        no_links = error.errno in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
+        if not no_links or temporary.startswith(_DESCRIPTORS):
+            raise
+        # No links on this file system: take the name with an empty file, which the rename then replaces.
+        os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE, dir_fd=folder))
+        os.replace(temporary, name, dst_dir_fd=folder)
+
+
+def _usual_mode() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
 
 
 def _unnamed(folder: Path) -> tuple[int, str] | None:

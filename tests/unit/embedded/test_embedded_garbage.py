@@ -39,9 +39,8 @@ class Room:
         if owner:
             reference = {"apiVersion": "example.com/v1", "kind": "Widget", "name": "owner", "uid": owner}
             metadata["ownerReferences"] = [{**reference, "blockOwnerDeletion": True}]
-        made = await self.writing.create(
-            WIDGET, "room", {"metadata": {"name": name, **metadata}, "spec": {}}, Manner()
-        )
+        document = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name, **metadata}}
+        made = await self.writing.create(WIDGET, "room", document, Manner())
         return made.uid
 
     async def set_free(self, name: str) -> None:

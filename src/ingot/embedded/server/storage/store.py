@@ -25,6 +25,7 @@ from pathlib import Path
 import msgspec
 
 from ingot.api.meta import Key
+from ingot.embedded.server import unforeseen
 from ingot.embedded.server.documents import Document, decode, encode
 from ingot.embedded.server.errors import definition_ends, internal, unknown_path
 from ingot.embedded.server.kinds.kind import Kind
@@ -113,8 +114,7 @@ class Store:
             for change in self._unclaimed_log.pop(kind.resource, ()):
                 self._restore_change(change)
         for item in collection.items.values():
-            for listener in self._listeners:
-                listener(Change("ADDED", kind, item, None, None))
+            self._tell(Change("ADDED", kind, item, None, None))
 
     def started(self) -> None:
         """All kinds that are known at the start are open: the past of others cannot be asked for any more."""
@@ -229,10 +229,16 @@ class Store:
             del self._head[place]
         resource = change.kind.resource
         (self._collections.get(resource) or self._left[resource]).apply(change)
-        for listener in self._listeners:
-            listener(change)
+        self._tell(change)
         if not future.done():
             future.set_result(change.now)
+
+    def _tell(self, change: Change) -> None:
+        for listener in self._listeners:
+            try:
+                listener(change)
+            except Exception as error:  # the write is on disk: its writer, and everybody else, must be told
+                unforeseen.tell(log, f"following version {change.version} of {change.kind.resource}", error)
 
     def _fail(self, rows: Sequence[Row], error: Exception) -> None:
         if not isinstance(error, Overtaken):

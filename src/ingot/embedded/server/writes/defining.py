@@ -26,11 +26,11 @@ from ingot.embedded.server.kinds.registry import Registry
 from ingot.embedded.server.storage.collection import Change
 from ingot.embedded.server.storage.objects import Stored, is_terminating
 from ingot.embedded.server.storage.store import Store
+from ingot.embedded.server.writes.chores import Chores
 from ingot.embedded.server.writes.writing import Deletion, Edit, Manner, Writing
 
 log = logging.getLogger(__name__)
 
-_RETRY_AFTER: Final = 1.0
 _SLICE: Final = 100
 
 
@@ -46,8 +46,7 @@ class Defining:
         # What each family was made from: a change of anything else changes nothing.
         self._made_from: dict[str, object] = {}
         self._released: dict[str, Mapping[str, Any]] = {}
-        self._todo: dict[str, None] = {}
-        self._wake = asyncio.Event()
+        self._chores: Chores[str] = Chores("the upkeep of the definition", self._consider)
         self._serve_stored()
         store.subscribe(self._noticed)
 
@@ -86,18 +85,7 @@ class Defining:
 
     async def run(self) -> None:
         """Write what follows from definitions: their conditions, and the end of what they defined."""
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            while self._todo:
-                name = next(iter(self._todo))
-                del self._todo[name]
-                try:
-                    await self._consider(name)
-                except Refused as refusal:
-                    # Somebody else was faster, or the disk is full: what is stored then says what is left to do.
-                    log.info("the definition %s waits: %s", name, refusal.message)
-                    asyncio.get_running_loop().call_later(_RETRY_AFTER, self._look_at, name)
+        await self._chores.run()
 
     def _serve_stored(self) -> None:
         items = self._store.collection(DEFINITIONS).items.values()
@@ -120,8 +108,7 @@ class Defining:
             self._look_at(change.now.key.name)
 
     def _look_at(self, name: str) -> None:
-        self._todo[name] = None
-        self._wake.set()
+        self._chores.add(name)
 
     def _take_up(self, item: Stored) -> None:
         """Serve what this definition defines now."""
@@ -219,7 +206,7 @@ class Defining:
         elif refused:
             words = f"could not issue all deletes: {refused}"
             await self._say(key, "True", "InstanceDeletionFailed", words)
-            asyncio.get_running_loop().call_later(_RETRY_AFTER, self._look_at, key.name)
+            self._chores.add_later(key.name)
 
     async def _delete(self, kind: Kind, item: Stored) -> str:
         try:

@@ -14,10 +14,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ingot.api.meta import Key
+from ingot.embedded.server import unforeseen
 from ingot.embedded.server.documents import Document, dig
 from ingot.embedded.server.errors import Refused
 from ingot.embedded.server.kinds.builtins import EVENTS, NAMESPACES
@@ -26,13 +27,13 @@ from ingot.embedded.server.kinds.registry import Registry
 from ingot.embedded.server.storage.collection import Change
 from ingot.embedded.server.storage.objects import Stored, is_terminating
 from ingot.embedded.server.storage.store import Store
+from ingot.embedded.server.writes.chores import Chores
 from ingot.embedded.server.writes.writing import FOREGROUND, ORPHAN, Deletion, Manner, Writing
 
 log = logging.getLogger(__name__)
 
 EVENT_LIFE: Final = 3600.0
 _EXPIRE_EVERY: Final = 60.0
-_RETRY_AFTER: Final = 1.0
 _AT_ONCE: Final = 64
 
 # Kinds can be defined anew while their objects stay, so a place is named by resource.
@@ -46,9 +47,7 @@ class Garbage:
         self._writing = writing
         self._places: dict[str, Place] = {}
         self._dependents: dict[str, set[Place]] = {}
-        # What has to be looked at again; a dictionary keeps the order and holds each once.
-        self._todo: dict[Place, None] = {}
-        self._wake = asyncio.Event()
+        self._chores: Chores[Place] = Chores("garbage collection", self._consider)
         # Namespaces that are being deleted, and those of them in which something may be left that nobody has deleted yet.
         self._ending: set[str] = set()
         self._unswept: set[str] = set()
@@ -63,35 +62,19 @@ class Garbage:
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._collect())
+            tasks.create_task(self._chores.run())
             tasks.create_task(self._expire())
-
-    async def _collect(self) -> None:
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            while self._todo:
-                # Most looks end without any waiting, and after a start there are many: others must have their turn.
-                await asyncio.sleep(0)
-                place = next(iter(self._todo))
-                del self._todo[place]
-                try:
-                    await self._consider(place)
-                except Refused as refusal:
-                    # Somebody else was faster, or the disk is full: what is stored then says what is left to do.
-                    log.info("garbage collection of %s %s waits: %s", place[0], place[1], refusal.message)
-                    asyncio.get_running_loop().call_later(_RETRY_AFTER, self._look_at, place)
 
     async def _expire(self) -> None:
         while True:
             oldest = time.time() - EVENT_LIFE
             try:
-                for event in [
-                    item for item in self._store.collection(EVENTS).items.values() if item.at < oldest
-                ]:
-                    await self._delete(EVENTS, event)
+                old = (item for item in self._store.collection(EVENTS).items.values() if item.at < oldest)
+                await self._delete_all([(EVENTS, item) for item in old])
             except Refused as refusal:
                 log.info("events older than an hour stay for now: %s", refusal.message)
+            except Exception as error:  # the edge of a task that must go on
+                unforeseen.tell(log, "forgetting events older than an hour", error)
             await asyncio.sleep(_EXPIRE_EVERY)
 
     # What happened
@@ -128,8 +111,7 @@ class Garbage:
             self._unswept.add(name)
 
     def _look_at(self, place: Place) -> None:
-        self._todo[place] = None
-        self._wake.set()
+        self._chores.add(place)
 
     def _index(self, kind: Kind, item: Stored) -> None:
         self._places[item.uid] = (kind.resource, item.key)
@@ -197,7 +179,7 @@ class Garbage:
             await self._writing.finish_namespace(name)
 
     async def _sweep(self, namespace: str) -> None:
-        """Delete all that is in a namespace, many at a time: they share the price of a sync. Some take a while to go."""
+        """Delete all that is in a namespace. Some take a while to go."""
         left = [
             (collection.kind, item)
             for collection in self._store.collections()
@@ -205,15 +187,12 @@ class Garbage:
             for key in collection.keys(namespace)
             if not is_terminating((item := collection.items[key]).document())
         ]
-        held: list[BaseException] = []
-        for start in range(0, len(left), _AT_ONCE):
-            some = left[start : start + _AT_ONCE]
-            ends = await asyncio.gather(*(self._delete(*one) for one in some), return_exceptions=True)
-            held += [end for end in ends if end is not None]
-        if held:
+        try:
+            await self._delete_all(left)
+        except Exception:
             # What is still in use goes when its users are gone; the next sweep finds it.
             self._unswept.add(namespace)
-            raise held[0]
+            raise
 
     async def _set_free(self, kind: Kind, owner: Stored) -> None:
         for dependent_kind, item in self._dependents_of(owner):
@@ -249,6 +228,16 @@ class Garbage:
         except Refused as refusal:
             if refusal.code not in (404, 409):
                 raise
+
+    async def _delete_all(self, items: Sequence[tuple[Kind, Stored]]) -> None:
+        """Many at a time: they share the price of a sync. Raises the first refusal, when all that can be deleted is."""
+        held: list[BaseException] = []
+        for start in range(0, len(items), _AT_ONCE):
+            some = items[start : start + _AT_ONCE]
+            ends = await asyncio.gather(*(self._delete(*one) for one in some), return_exceptions=True)
+            held += [end for end in ends if end is not None]
+        if held:
+            raise held[0]
 
     async def _drop_owners(self, kind: Kind, item: Stored, uids: list[str]) -> None:
         def edit(document: Document) -> Document:

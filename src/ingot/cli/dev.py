@@ -6,14 +6,13 @@ Leaves out what coreos-installer has for its own disk images (osmet, extent maps
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, Final
+from typing import Final
 
 import click
 
+from ingot.cli.live.outputs import read_archive, read_image
 from ingot.cli.live.words import WordedGroup
 from ingot.formats import FormatError
 from ingot.formats.coreos import Area, ArgumentArea, ArgumentAreas, LiveIso
@@ -43,7 +42,7 @@ def show_iso(image: str, ignition: bool, kargs: bool) -> None:
     """Show the volume and the files of an ISO image, or one of the areas of a live image, as JSON."""
     if ignition and kargs:
         raise click.UsageError("the options --ignition and --kargs exclude each other")
-    with Path(image).open("rb") as file:
+    with read_image(image) as file:
         if ignition:
             described: object = _area(LiveIso(file).ignition_area)
         elif kargs:
@@ -58,7 +57,7 @@ def show_iso(image: str, ignition: bool, kargs: bool) -> None:
 @click.argument("patterns", metavar="[PATTERN]...", nargs=-1)
 def show_initrd(image: str, patterns: tuple[str, ...]) -> None:
     """List the files of an initial RAM disk; - is standard input."""
-    with _opened(image) as file:
+    with read_archive(None if image == "-" else image) as file:
         for name in list_names(file, _wanted(patterns)):
             click.echo(name)
 
@@ -75,7 +74,7 @@ def extract() -> None:
 @click.argument("patterns", metavar="[PATTERN]...", nargs=-1)
 def extract_initrd(image: str, patterns: tuple[str, ...], directory: str, verbose: bool) -> None:
     """Extract the files of an initial RAM disk; - is standard input."""
-    with _opened(image) as file:
+    with read_archive(None if image == "-" else image) as file:
         members = read_members(file, _wanted(patterns), limit=_LARGEST_EXTRACT)
     for path in members:
         if path.startswith("/") or ".." in PurePosixPath(path).parts:
@@ -139,7 +138,3 @@ def _filling(area: ArgumentArea) -> dict[str, object]:
 
 def _wanted(patterns: Sequence[str]) -> Callable[[str], bool]:
     return chosen(patterns or ["*"])
-
-
-def _opened(path: str) -> AbstractContextManager[BinaryIO]:
-    return nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb")

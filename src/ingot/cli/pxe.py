@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -18,6 +18,8 @@ from ingot.cli.live.outputs import (
     binary_output,
     copy_range,
     new_file,
+    read_archive,
+    read_image,
     replace_file,
     scratch_file,
     size_of,
@@ -59,7 +61,7 @@ def wrap_ignition(config: str | None, output: str | None) -> None:
 @click.argument("image", metavar="[INITRD]", required=False)
 def unwrap_ignition(image: str | None) -> None:
     """Print the Ignition config that an initial RAM disk holds."""
-    with _opened(image) as file:
+    with read_archive(image) as file:
         content = read_members(file, chosen([IGNITION])).get(IGNITION)
     if content is None:
         raise UnsupportedFormat("couldn't find Ignition config in archive")
@@ -94,7 +96,7 @@ def wrap_network(keyfiles: tuple[str, ...], output: str | None) -> None:
 @click.argument("image", metavar="[INITRD]", required=False)
 def unwrap_network(image: str | None, directory: str | None) -> None:
     """Print the keyfiles that an initial RAM disk holds, or write them to a directory."""
-    with _opened(image) as file:
+    with read_archive(image) as file:
         members = read_members(file, chosen([f"{NETWORK}/*"]))
     show_keyfiles(network_of(members), directory)
 
@@ -129,7 +131,7 @@ def customize(image: str, output: str, **options: Any) -> None:
 @contextmanager
 def _twice(image: str) -> Iterator[BinaryIO]:
     """A file that can be read a second time, also where the image comes out of a pipe."""
-    with Path(image).open("rb") as file:
+    with read_image(image) as file:
         if file.seekable():
             yield file
             return
@@ -155,7 +157,3 @@ def _write(members: Members, output: str | None, out: BinaryIO | None) -> None:
     elif out is not None:
         out.write(packed)
         out.flush()
-
-
-def _opened(path: str | None) -> AbstractContextManager[BinaryIO]:
-    return nullcontext(sys.stdin.buffer) if path is None else Path(path).open("rb")

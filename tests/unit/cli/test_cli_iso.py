@@ -263,7 +263,7 @@ def test_a_live_system_is_customized_once_and_again_by_force(
     ]
     result = run("iso", "customize", *options, "--network-keyfile", keyfiles[1], image)
     assert result.exit_code == 0, result.output
-    assert "/dev/vda without asking" in result.stderr
+    assert "install to /dev/vda by itself" in result.stderr
     live = json.loads(done("iso", "ignition", "show", image))
     assert {file["path"] for file in live["storage"]["files"]} == {
         "/usr/local/bin/pre-install-hook",

@@ -98,7 +98,7 @@ def test_settings_of_the_installer_become_its_last_configuration_file() -> None:
         "dest-device": "/dev/vda",
     }
     assert members["etc/coreos-firstboot-network/eth0.nmconnection"] == b"[connection]\n"
-    assert notes == ["The live system will run the installer by itself to /dev/vda without asking."]
+    assert notes == ["The live system will install to /dev/vda by itself, without asking."]
 
 
 def test_keyfiles_alone_install_nothing() -> None:

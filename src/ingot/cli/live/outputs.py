@@ -19,6 +19,7 @@ from typing import BinaryIO, Final
 
 import click
 
+from ingot.formats import FormatError
 from ingot.formats.coreos import LiveIso, Patch
 
 CHUNK: Final = 1 << 20
@@ -31,13 +32,13 @@ _DESCRIPTORS: Final = "/proc/self/fd"
 def change_image(path: str, output: str | None, decide: Callable[[LiveIso], list[Patch]]) -> None:
     """Change a live image as `decide` says: in place without an output, to standard output with "-", else to a new file."""
     if output is None:
-        with Path(path).open("r+b", buffering=0) as file:
+        with about(path), Path(path).open("r+b", buffering=0) as file:
             # Two changes at once would each put back what the other took away.
             fcntl.flock(file, fcntl.LOCK_EX)
             write_patches(file.fileno(), decide(LiveIso(_buffered(file.fileno()))))
             os.fsync(file.fileno())
         return
-    with Path(path).open("rb") as file:
+    with read_image(path) as file:
         patches = decide(LiveIso(file))
         if output == "-":
             stream(file, patches, binary_output())
@@ -47,8 +48,30 @@ def change_image(path: str, output: str | None, decide: Callable[[LiveIso], list
             write_patches(made.fileno(), patches)
 
 
-def read_image(path: str) -> contextlib.AbstractContextManager[BinaryIO]:
-    return Path(path).open("rb")
+@contextlib.contextmanager
+def read_image(path: str) -> Iterator[BinaryIO]:
+    """An image to look into; what is wrong with it is said with its name."""
+    with about(path), Path(path).open("rb") as file:
+        yield file
+
+
+@contextlib.contextmanager
+def read_archive(path: str | None) -> Iterator[BinaryIO]:
+    """An initial RAM disk, which may also come from standard input."""
+    if path is None:
+        with about("standard input"):
+            yield sys.stdin.buffer
+    else:
+        with read_image(path) as file:
+            yield file
+
+
+@contextlib.contextmanager
+def about(name: str) -> Iterator[None]:
+    try:
+        yield
+    except FormatError as error:
+        raise FormatError(f"{name}: {error}") from error
 
 
 def write_patches(descriptor: int, patches: Iterable[Patch]) -> None:

@@ -150,8 +150,8 @@ class _Live:
         if not settings and not self.installer_configs:
             return
         device = settings.get("dest-device")
-        target = f" to {device} without asking" if device else ""
-        self.notes.append(f"The live system will run the installer by itself{target}.")
+        doing = f"install to {device} by itself, without asking" if device else "run the installer by itself"
+        self.notes.append(f"The live system will {doing}.")
         if copy_network:
             settings["copy-network"] = True
         if settings:

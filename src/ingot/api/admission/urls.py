@@ -14,12 +14,12 @@ DOWNLOAD_SCHEMES: Final = ("http", "https", "ftp", "gopher", "oci")
 WEB_SCHEMES: Final = ("http", "https")
 
 PRINTABLE: Final = re.compile(r"[\x21-\x7e]+")
-# Up to the last @ of the whole text: a password that was not encoded may hold slashes, too.
-_CREDENTIALS: Final = re.compile(r"(?<=://).*@", re.DOTALL)
 
 
 def without_password(url: str) -> str:
-    return _CREDENTIALS.sub("******@", url)
+    """Up to the last @ of the whole text: a password that was not encoded may hold slashes, too."""
+    scheme, separator, rest = url.partition("://")
+    return f"{scheme}://******@{rest.rpartition('@')[2]}" if separator and "@" in rest else url
 
 
 def url(path: str, found: str, schemes: tuple[str, ...]) -> Iterator[FieldError]:

@@ -155,6 +155,70 @@ def test_an_expression_that_would_go_on_for_long_is_given_up() -> None:
     assert evaluated("self.all(x, x >= 0)", numbers) is True
 
 
+NAMES = [f"name-{number}" for number in range(9000)]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("self.all(x, x in self)", NAMES),
+        ("self.all(x, self.exists(y, y in self))", NAMES[:3000]),
+        ("self.all(x, self.indexOf(x) >= 0)", NAMES),
+        ("sets.equivalent(self, self)", NAMES),
+        ("self.list.all(x, !self.text.contains(x))", {"list": NAMES, "text": "-" * 1_000_000}),
+        ("self.list.all(x, !self.text.matches(x))", {"list": NAMES, "text": "-" * 1_000_000}),
+    ],
+)
+def test_an_expression_that_searches_a_lot_again_and_again_is_given_up(text: str, value: Any) -> None:
+    with pytest.raises(EvaluationFailed, match="cost limit exceeded"):
+        evaluated(text, value)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("self.all(x, x in self)", NAMES[:2000]),
+        ("self.all(x, x.matches('^name-[0-9]+$') && x.size() < 100)", NAMES),
+        ("self.list.all(x, x.contains('name'))", {"list": NAMES, "text": "-" * 1_000_000}),
+        ("self.all(x, x.startsWith('name') || x in ['a', 'b'])", NAMES),
+        ("self.all(x, 'a' in x.tags)", [{"tags": ["a"]}] * 9000),
+        ("self.all(x, x.ports.sum() < 10)", [{"ports": [1, 2, 3]}] * 2000),
+        ("self.list.exists(x, self.text.contains(x))", {"list": NAMES[:20], "text": "-name-3" * 100_000}),
+        ("sets.equivalent(self, self) && self.indexOf('name-7') == 7", NAMES[:500]),
+    ],
+)
+def test_large_lists_and_texts_can_be_looked_through(text: str, value: Any) -> None:
+    assert evaluated(text, value) is True
+
+
+def test_what_all_rules_of_a_write_cost_is_limited() -> None:
+    """What is not asked any more does not get in unseen."""
+    rules = [f"size(self) > {number}" for number in range(30)]
+    place = place_of(an_object(list=ruled({"type": "array", "items": NUMBER}, *rules)), root=True)
+    assert place is not None
+    found = broken(place, {"list": [1] * 100_000}, None, [])
+    assert [(cause.reason, cause.message.rpartition(": ")[2]) for cause in found] == [
+        (
+            "FieldValueInvalid",
+            "validation failed due to running out of cost budget, no further validation rules will be run",
+        )
+    ]
+    assert broken(place, {"list": [1] * 1000}, None, []) == []
+
+
+def test_elements_of_long_lists_are_compared_with_those_of_the_same_keys() -> None:
+    item = ruled(an_object(name=TEXT, zone=TEXT, n=NUMBER), "self.n >= oldSelf.n")
+    keys = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name", "zone"]}
+    place = place_of(an_object(list={"type": "array", "items": item, **keys}), root=True)
+    assert place is not None
+    # Looking for each among all would be 9 * 10**6 comparisons.
+    before = [{"name": f"{number}", "n": 5} for number in range(3000)]
+    after = [{**item, "n": 4 if item["name"] == "777" else 6} for item in reversed(before)]
+    (found,) = broken(place, {"list": after}, {"list": before}, [])
+    assert found.field == f"list[{3000 - 1 - 777}]"
+    assert broken(place, {"list": [{"name": "777", "zone": "b", "n": 1}]}, {"list": before}, []) == []
+
+
 def test_an_expression_that_is_too_long_is_refused() -> None:
     with pytest.raises(InvalidExpression, match="too long"):
         compiled("true || " * 5000 + "true", ("self",))

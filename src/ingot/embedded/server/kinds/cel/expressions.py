@@ -1,8 +1,8 @@
 """Expressions in CEL: compiled once, evaluated often.
 
 The library behind it is loaded with the first expression: a server without any starts without it. What goes into an
-expression is plain data; how an object becomes that is the business of `values`. Evaluating is bounded: expressions cannot
-loop, and the library gives up after ten thousand steps of its comprehensions.
+expression is plain data; how an object becomes that is the business of `values`. Evaluating is bounded: the library gives up
+after ten thousand steps of its comprehensions, and `costs` limits what one step can take.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from ingot.embedded.server.errors import ServerError
+from ingot.embedded.server.kinds.cel import costs
 from ingot.embedded.server.kinds.cel.syntax import Reading, Types
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _LONGEST: Final = 16 * 1024
 _WORDS: Final = (
     (re.compile(r'Key not found in map : "(.*)"'), r"no such key: \1"),
     (re.compile(r"divide by zero"), "division by zero"),
-    (re.compile(r"Iteration budget exceeded"), "operation cancelled: actual cost limit exceeded"),
+    (re.compile(r"Iteration budget exceeded"), costs.EXCEEDED),
 )
 
 
@@ -40,13 +41,17 @@ class EvaluationFailed(ServerError):
 class Expression:
     """A compiled expression."""
 
-    def __init__(self, text: str, compiled: cel.Expression, returns: str) -> None:
+    def __init__(self, text: str, compiled: cel.Expression, returns: str, searches: costs.Searches) -> None:
         self.text = text
         # What it evaluates to, as CEL writes it: `bool`, `string`, `dyn`, …
         self.type = returns
         self._compiled = compiled
+        self._searches = searches
 
     def evaluate(self, data: Mapping[str, Any]) -> Any:
+        if costs.is_too_much(self._searches, data.values()):
+            raise EvaluationFailed(costs.EXCEEDED)
+        costs.begin()
         try:
             value = self._compiled.eval(data=dict(data))
             plain = value.plain_value()
@@ -65,13 +70,12 @@ def compiled(text: str, variables: tuple[str, ...], types: Types | None = None) 
     try:
         checked = environment.compile(text)
         returns = checked.return_type().name().lower()
-        if types is None:
-            return Expression(text, checked, returns)
         reading = Reading()
-        read = reading.read(environment.compile(text, disable_check=True).serialize(), types)
+        read = reading.read(environment.compile(text, disable_check=True).serialize(), types or {})
         if reading.missing:
             raise InvalidExpression(_undefined(text, reading.missing))
-        return Expression(text, environment.deserialize(read) if reading.changed else checked, returns)
+        made = environment.deserialize(read) if reading.changed else checked
+        return Expression(text, made, returns, reading.searches)
     except RuntimeError as error:
         raise InvalidExpression(f"compilation failed: {_plain(str(error))}") from None
 

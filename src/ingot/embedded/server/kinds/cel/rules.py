@@ -2,7 +2,7 @@
 
 A rule holds for every place its schema describes and where something is; null is nothing. A rule about `oldSelf` is asked
 only where something was before, found by the same path, by the same key of a map, or by the keys of a list of type map. A rule
-that was broken before is not held against who leaves that place as it was.
+that was broken before is not held against who leaves that place as it was. What all rules of one write cost is limited.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from ingot.embedded.server.documents import Document
+from ingot.embedded.server.documents import Document, encode
 from ingot.embedded.server.errors import Cause, cause
+from ingot.embedded.server.kinds.cel.costs import Budget, weight
 from ingot.embedded.server.kinds.cel.expressions import (
     EvaluationFailed,
     Expression,
@@ -40,11 +41,21 @@ _NOT_CHECKED: Final = cause(
     "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation",
     shown="null",
 )
+_NO_FURTHER: Final = (
+    "validation failed due to running out of cost budget, no further validation rules will be run"
+)
+_NOBODY: Final = b""
 _LONGEST_MESSAGE: Final = 5 * 1024
 # Wraps a rule for which the value before may be missing: to the rule it is an optional, to us a list of one or none.
 _OPTIONAL: Final = (
     "cel.bind(oldSelf, size(__old) == 0 ? optional.none() : optional.of(__old[0]), (\n{rule}\n))"
 )
+
+
+class _Exhausted(Exception):
+    def __init__(self, told: Cause) -> None:
+        super().__init__(told.message)
+        self.told = told
 
 
 class Rule:
@@ -127,27 +138,33 @@ class Place:
     keys: tuple[str, ...]
     root: bool
 
-    def problems(self, value: Any, before: Sequence[Any], path: str) -> Iterator[Cause]:
+    def problems(self, value: Any, before: Sequence[Any], path: str, budget: Budget) -> Iterator[Cause]:
+        """What is wrong. Raises `_Exhausted` with the last of it when the budget is spent."""
         if value is None:
             return
         old = [found for found in before if found is not None]
         if self.rules:
-            yield from self._own(value, old, path or ROOT)
+            yield from self._own(value, old, path or ROOT, budget)
         if isinstance(value, dict):
             for name, place, step in self._fields(value):
                 there = [found[name] for found in old if isinstance(found, dict) and name in found]
-                yield from place.problems(value[name], there, f"{path}{step}" if path else step.lstrip("."))
+                deeper = f"{path}{step}" if path else step.lstrip(".")
+                yield from place.problems(value[name], there, deeper, budget)
         elif isinstance(value, list) and self.items is not None:
+            earlier = self._by_identity(old)
             for index, item in enumerate(value):
-                yield from self.items.problems(item, self._same(item, old), f"{path}[{index}]")
+                same = earlier.get(self._identity(item), [])
+                yield from self.items.problems(item, same, f"{path}[{index}]", budget)
 
-    def _own(self, value: Any, old: Sequence[Any], path: str) -> Iterator[Cause]:
+    def _own(self, value: Any, old: Sequence[Any], path: str, budget: Budget) -> Iterator[Cause]:
         unchanged = bool(old) and value == old[0]
         asked = [rule for rule in self.rules if rule.compares or not unchanged]
         if not asked:
             return
         type_ = str(self.schema.get("type") or ("" if not self.schema.get(EITHER) else "integer or string"))
         shown = seen(value, self.schema, root=self.root)
+        if not budget.allows(len(asked), weight(shown)):
+            raise _Exhausted(cause("Invalid", path, _NO_FURTHER, shown=f'"{type_}"'))
         shown_before = [seen(found, self.schema, root=self.root) for found in old]
         for rule in asked:
             if problem := rule.problem(shown, shown_before, type_=type_, path=path):
@@ -160,18 +177,19 @@ class Place:
             elif self.extra is not None:
                 yield name, self.extra, f"[{name}]"
 
-    def _same(self, item: Any, old: Sequence[Any]) -> list[Any]:
-        """The element of the list before that has the same keys. Elements of other lists have no identity."""
+    def _by_identity(self, old: Sequence[Any]) -> Mapping[bytes, list[Any]]:
+        """The elements of the list before, by their keys. Elements of other lists have no identity."""
+        found: dict[bytes, list[Any]] = {}
+        for elements in old if self.keys else ():
+            for item in elements if isinstance(elements, list) else ():
+                found.setdefault(self._identity(item), [item])
+        found.pop(_NOBODY, None)
+        return found
+
+    def _identity(self, item: Any) -> bytes:
         if not self.keys or not isinstance(item, dict):
-            return []
-        identity = [item.get(key) for key in self.keys]
-        return [
-            found
-            for elements in old
-            if isinstance(elements, list)
-            for found in elements
-            if isinstance(found, dict) and [found.get(key) for key in self.keys] == identity
-        ][:1]
+            return _NOBODY
+        return encode([item.get(key) for key in self.keys])
 
 
 def place_of(schema: Schema, *, root: bool = False) -> Place | None:
@@ -202,4 +220,10 @@ def broken(place: Place, new: Document, old: Document | None, known: Sequence[Ca
     """The rules that an object breaks. `known` is what is wrong with it already: rules are not asked about nonsense."""
     if any(found.reason in _BLOCKING for found in known):
         return [_NOT_CHECKED]
-    return list(place.problems(new, [] if old is None else [old], ""))
+    found: list[Cause] = []
+    try:
+        # What was found until the budget was spent is told, too.
+        found.extend(place.problems(new, [] if old is None else [old], "", Budget()))
+    except _Exhausted as end:
+        found.append(end.told)
+    return found

@@ -2,7 +2,8 @@
 
 The library hands out what it parsed as a message of protocol buffers. Two things need it that the library does not do, because
 it takes `self` for something whose type is not known: a field that the schema does not have is found when the rule is written,
-not when it is evaluated; and a field that holds a time, which is a text in JSON, becomes a time where it is used.
+not when it is evaluated; and a field that holds a time, which is a text in JSON, becomes a time where it is used. A third is what
+an expression searches inside of a loop, because that can take long.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from ingot.embedded.server.kinds.cel.costs import Searches
 from ingot.embedded.server.kinds.cel.values import EITHER, TIMES, Schema, escaped, fields, is_map
 
 Wire = list[tuple[int, "int | bytes"]]
@@ -24,6 +26,21 @@ _OPERAND, _FIELD, _TEST_ONLY = 1, 2, 3
 _TARGET, _FUNCTION, _ARGUMENT = 1, 2, 3
 _ITER_VAR, _ITER_RANGE, _ACCU_VAR, _ACCU_INIT = 1, 2, 3, 4
 _KEY_AND_VALUE: Final = (3, 4)
+# What takes the longer, the longer the list or the text is that it is given.
+_IN: Final = "@in"
+_OF_LISTS: Final = frozenset(
+    (
+        *("indexOf", "isSorted", "lastIndexOf", "max", "min", "sets.contains", "sets.equivalent"),
+        *("sets.intersects", "sum"),
+    )
+)
+_OF_TEXTS: Final = frozenset(
+    (
+        *("contains", "endsWith", "format", "indexOf", "join", "lastIndexOf", "lowerAscii", "matches"),
+        *("replace", "reverse", "size", "split", "startsWith", "strings.quote", "substring", "trim"),
+        "upperAscii",
+    )
+)
 # Numbers of our own nodes start where no parser gets to.
 _OURS: Final = 1 << 24
 
@@ -38,11 +55,14 @@ class Typed:
 
 @dataclass(slots=True)
 class Reading:
-    """What came out of reading an expression: the rewritten form, and the fields that are not there."""
+    """What came out of reading an expression: the rewritten form, the fields that are not there, what loops search."""
 
     changed: bool = False
     missing: list[str] = field(default_factory=list)
     _next: int = _OURS
+    searches: Searches = field(default_factory=Searches)
+    # The variables of the loops around.
+    _loops: list[str] = field(default_factory=list)
 
     def read(self, parsed: bytes, types: Types) -> bytes:
         """The expression with times made of texts. `types` says what the variables are; None for what nobody knows."""
@@ -102,6 +122,8 @@ class Reading:
         return self._timed(made, found)
 
     def _call(self, message: Wire, call: Wire, types: Types) -> tuple[bytes, Typed | None]:
+        if self._loops:
+            self._notice_search(call)
         made: Wire = []
         known: list[Typed | None] = []
         for number, value in call:
@@ -116,12 +138,38 @@ class Reading:
             return self._timed(data, _element(known[0].schema))
         return data, None
 
+    def _notice_search(self, call: Wire) -> None:
+        """What a loop searches in every round. What it goes round itself is searched once, piece by piece."""
+        function = _text(call, _FUNCTION)
+        if function == _IN:
+            # A list that is written out in the expression is short.
+            searched = [value for number, value in call if number == _ARGUMENT and isinstance(value, bytes)][
+                -1
+            ]
+            if not _bytes(_decoded(searched), _LIST) and not self._is_a_piece(searched):
+                self.searches.lists = max(self.searches.lists, len(self._loops))
+        elif function in _OF_TEXTS or function in _OF_LISTS:
+            searched = _bytes(call, _TARGET) or _bytes(call, _ARGUMENT)
+            if self._is_a_piece(searched):
+                return
+            if function in _OF_TEXTS:
+                self.searches.texts = max(self.searches.texts, len(self._loops))
+            if function in _OF_LISTS:
+                self.searches.handed_over = max(self.searches.handed_over, len(self._loops))
+
+    def _is_a_piece(self, expression: bytes) -> bool:
+        return len(self._loops) == 1 and _root(expression) == self._loops[0]
+
     def _comprehension(self, message: Wire, loop: Wire, types: Types) -> tuple[bytes, Typed | None]:
         ranged, known = self._expression(_bytes(loop, _ITER_RANGE), types)
         element = None
         if known is not None and not is_map(known.schema):
             element = _element(known.schema)
         inner = {**types, _text(loop, _ITER_VAR): element, _text(loop, _ACCU_VAR): None}
+        # What is only given a name (`cel.bind`) goes round no list.
+        goes_round = not _is_empty_list(_bytes(loop, _ITER_RANGE))
+        if goes_round:
+            self._loops.append(_text(loop, _ITER_VAR))
         made: Wire = []
         for number, value in loop:
             if not isinstance(value, bytes) or number in (_ITER_VAR, _ACCU_VAR):
@@ -131,6 +179,8 @@ class Reading:
             else:
                 scope = types if number == _ACCU_INIT else inner
                 made.append((number, self._expression(value, scope)[0] if number <= 7 else value))
+        if goes_round:
+            self._loops.pop()
         return _encoded(_replaced(message, _COMPREHENSION, _encoded(made))), None
 
     def _member(self, known: Typed | None, name: str) -> Typed | None:
@@ -161,6 +211,19 @@ def _element(schema: Schema) -> Typed | None:
         if isinstance(schema.get(word), Mapping):
             return Typed(schema[word])
     return None
+
+
+def _root(expression: bytes) -> str:
+    """The variable of which this is a part."""
+    message = _decoded(expression)
+    if ident := _bytes(message, _IDENT):
+        return _text(_decoded(ident), 1)
+    select = _bytes(message, _SELECT)
+    return _root(_bytes(_decoded(select), _OPERAND)) if select else ""
+
+
+def _is_empty_list(expression: bytes) -> bool:
+    return any(number == _LIST and not value for number, value in _decoded(expression))
 
 
 # The wire

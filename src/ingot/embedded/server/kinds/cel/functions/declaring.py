@@ -1,7 +1,7 @@
 """Declaring functions: a name, what it takes, what it gives, and a Python function that does it.
 
 The names of the overloads are made from the types, so that each is unique. What a function raises as `ValueError` becomes the
-error of the expression.
+error of the expression. The lists that a function is given are paid for.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from cel_expr_python import cel
+
+from ingot.embedded.server.kinds.cel.costs import spend
 
 BOOL, INT, DOUBLE, STRING, DYN = (
     cel.Type.BOOL,
@@ -44,11 +46,21 @@ def _declared(name: str, overloads: Sequence[Overload], *, is_member: bool) -> c
                 return_type=gives,
                 parameters=list(takes),
                 is_member=is_member,
-                impl=does,
+                impl=_paid(does),
             )
             for takes, gives, does in overloads
         ],
     )
+
+
+def _paid(does: Callable[..., Any]) -> Callable[..., Any]:
+    def paid(*given: Any) -> Any:
+        for one in given:
+            if isinstance(one, list):
+                spend(len(one))
+        return does(*given)
+
+    return paid
 
 
 def _label(name: str, takes: Sequence[cel.Type], *, is_member: bool) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from cel_expr_python import cel
 
+from ingot.embedded.server.kinds.cel.costs import spend
 from ingot.embedded.server.kinds.cel.functions.declaring import BOOL, DYN, INT, LIST, member, plain
 
 
@@ -21,7 +22,7 @@ def functions() -> list[cel.FunctionDecl]:
         member("lastIndexOf", ([LIST, DYN], INT, _last_index_of)),
         plain("sets.contains", ([LIST, LIST], BOOL, _contains)),
         plain("sets.equivalent", ([LIST, LIST], BOOL, lambda a, b: _contains(a, b) and _contains(b, a))),
-        plain("sets.intersects", ([LIST, LIST], BOOL, lambda a, b: any(_index_of(a, x) >= 0 for x in b))),
+        plain("sets.intersects", ([LIST, LIST], BOOL, _intersects)),
     ]
 
 
@@ -59,7 +60,14 @@ def _last_index_of(values: Sequence[Any], wanted: Any) -> int:
 
 
 def _contains(values: Sequence[Any], wanted: Sequence[Any]) -> bool:
+    # Each is compared with each, which is done in Python and costs less than handing one over.
+    spend(len(values) * len(wanted) // 10)
     return all(_index_of(values, one) >= 0 for one in wanted)
+
+
+def _intersects(values: Sequence[Any], others: Sequence[Any]) -> bool:
+    spend(len(values) * len(others) // 10)
+    return any(_index_of(values, one) >= 0 for one in others)
 
 
 def _same(first: Any, second: Any) -> bool:

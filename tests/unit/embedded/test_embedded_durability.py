@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import json
 import os
@@ -11,6 +12,7 @@ import sqlite3
 import stat
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import aiohttp
@@ -19,6 +21,7 @@ import yaml
 from running_server import SECRETS, Caller, calling, served
 
 from ingot.embedded.server import Running, StateError, serve
+from ingot.trust import Authority
 
 COMMAND = [sys.executable, "-c", "from ingot.cli.main import main; main()", "api-server"]
 
@@ -326,16 +329,62 @@ async def test_a_certificate_that_cannot_be_renewed_today_is_tried_again_and_end
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     certificate = tmp_path / "api" / "api-server.crt"
-    async with served(tmp_path, renew_every=0.05) as api:
+    async with served(tmp_path, look_every=0.05) as api:
         before = certificate.read_bytes()
         certificate.unlink()
         certificate.mkdir()
-        await until(lambda: "was not renewed" in caplog.text)
+        await until(lambda: "cannot be loaded" in caplog.text)
         assert (await api.call("GET", "/readyz"))[0] == 200
         certificate.rmdir()
         await until(certificate.is_file)
         assert certificate.read_bytes() != before
         assert (await api.call("GET", "/readyz"))[0] == 200
+
+
+async def test_a_broken_authority_ends_nothing_and_kubeconfigs_follow_one_that_was_put_in_its_place(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Most of its life is over, so it also renews itself at once.
+    other = Authority(tmp_path / "other", life=timedelta(days=30))
+    before = other.ca_file.read_bytes()
+    state = tmp_path / "state"
+    async with serve(state, look_every=0.05) as running:
+        old = trusted_by(running.kubeconfig)
+        (state / "ca" / "ca.key").write_bytes((other.folder / "ca.key").read_bytes())
+        await until(lambda: "does not belong to its ca.crt" in caplog.text)
+        async with calling(running) as api:
+            assert (await api.call("GET", "/readyz"))[0] == 200
+        running.ca_file.write_bytes(before)
+        await until(lambda: trusted_by(running.kubeconfig_readonly) not in (old, before))
+        assert trusted_by(running.kubeconfig) == running.ca_file.read_bytes()
+        assert stat.S_IMODE(running.kubeconfig.stat().st_mode) == 0o600
+        async with calling(running) as api:
+            assert (await api.call("GET", SECRETS))[0] == 200
+
+
+async def test_a_kubeconfig_that_somebody_changed_stays_as_it_is(tmp_path: Path) -> None:
+    async with serve(tmp_path, look_every=0.01) as running:
+        changed = running.kubeconfig.read_text().replace("namespace: default", "namespace: mine")
+        running.kubeconfig.write_text(changed)
+        for _ in range(5):
+            certificate = tmp_path / "api" / "api-server.crt"
+            certificate.unlink()
+            await until(certificate.is_file)
+        assert running.kubeconfig.read_text() == changed
+
+
+async def test_a_kubeconfig_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "kubeconfig").mkdir()
+    with pytest.raises(ExceptionGroup) as raised:
+        async with serve(tmp_path):
+            pass
+    assert raised.group_contains(StateError, match=r"cannot be used as the state folder .*kubeconfig")
+
+
+def trusted_by(kubeconfig: Path) -> bytes:
+    """The certificate of the authority in it."""
+    (cluster,) = yaml.safe_load(kubeconfig.read_text())["clusters"]
+    return base64.b64decode(cluster["cluster"]["certificate-authority-data"])
 
 
 async def until(condition: Callable[[], bool]) -> None:

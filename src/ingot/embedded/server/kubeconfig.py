@@ -10,7 +10,7 @@ import yaml
 from ingot.trust import Secret, write_private
 
 
-def write(path: Path, *, url: str, ca_file: Path, user: str, token: Secret) -> None:
+def write(path: Path, *, url: str, ca: bytes, user: str, token: Secret) -> None:
     """A kubeconfig with one context, `ingot`. It holds a token, so only its owner may read it."""
     config = {
         "apiVersion": "v1",
@@ -20,7 +20,7 @@ def write(path: Path, *, url: str, ca_file: Path, user: str, token: Secret) -> N
                 "name": "ingot",
                 "cluster": {
                     "server": url,
-                    "certificate-authority-data": base64.b64encode(ca_file.read_bytes()).decode(),
+                    "certificate-authority-data": base64.b64encode(ca).decode(),
                 },
             }
         ],

@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import logging
 import ssl
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -39,7 +39,8 @@ from ingot.embedded.server.writes.defining import Defining
 from ingot.embedded.server.writes.garbage import Garbage
 from ingot.embedded.server.writes.webhooks import Webhooks
 from ingot.embedded.server.writes.writing import Manner, Writing
-from ingot.trust import Authority, Certificate
+from ingot.trust import Authority, Certificate, ServingTls
+from ingot.trust.serving import LOOK_EVERY
 
 log = logging.getLogger(__name__)
 
@@ -64,18 +65,19 @@ async def serve(
     port: int = 0,
     *,
     crds: Sequence[Mapping[str, Any]] | None = None,
-    renew_every: float = 12 * 3600.0,
+    look_every: float = LOOK_EVERY,
 ) -> AsyncIterator[Running]:
     """Serve the API of this state folder until the block is left. Without `crds`, the kinds of this release are served.
 
-    Every so many seconds (`renew_every`) the certificate is looked at, and renewed when its end is near.
+    Every so many seconds (`look_every`) the certificate is looked at, and renewed when its end is near.
     """
     definitions = all_crds() if crds is None else crds
     folder = state / "api"
     with locked(folder):
-        authority = await asyncio.to_thread(Authority, state / "ca")
-        certificate = await asyncio.to_thread(_certificate, authority, folder, host)
-        gate = await asyncio.to_thread(Gate, folder)
+        with _usable(state):
+            authority = await asyncio.to_thread(Authority, state / "ca")
+            tls = await asyncio.to_thread(ServingTls, lambda: _certificate(authority, folder, host))
+            gate = await asyncio.to_thread(Gate, folder)
         registry = Registry(BUILT_IN)
         store = Store(folder / file.NAME, registry)
         try:
@@ -95,17 +97,21 @@ async def serve(
                 metrics=metrics,
                 pod_logs=Logs(store, registry, kubelets),
             )
-            context = certificate.server_context()
             async with asyncio.TaskGroup() as tasks:
                 background = [
                     tasks.create_task(metrics.watch_the_loop()),
                     tasks.create_task(defining.run()),
                     tasks.create_task(Garbage(store, registry, writing).run()),
-                    tasks.create_task(_keep_renewed(authority, folder, host, context, every=renew_every)),
+                    tasks.create_task(tls.keep(look_every)),
                 ]
                 try:
-                    async with _listening(api, store, host, port, context) as bound:
-                        yield _announced(state, host, bound, certificate, gate)
+                    async with _listening(api, store, host, port, tls.context) as bound:
+                        running = _reachable(state, host, bound, tls.ca_file)
+                        with _usable(state):
+                            trusted = _write_kubeconfigs(running, gate)
+                        keeping = _keep_kubeconfigs(running, gate, trusted, every=look_every)
+                        background.append(tasks.create_task(keeping))
+                        yield running
                 finally:
                     for task in background:
                         task.cancel()
@@ -134,16 +140,46 @@ async def _listening(
         await runner.cleanup()
 
 
-def _announced(state: Path, host: str, port: int, certificate: Certificate, gate: Gate) -> Running:
+def _reachable(state: Path, host: str, port: int, ca_file: Path) -> Running:
     reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 (compared with, not bound to)
     url = f"https://[{reachable}]:{port}" if ":" in reachable else f"https://{reachable}:{port}"
-    running = Running(url, port, certificate.ca_file, state / "kubeconfig", state / "kubeconfig-readonly")
+    return Running(url, port, ca_file, state / "kubeconfig", state / "kubeconfig-readonly")
+
+
+def _write_kubeconfigs(running: Running, gate: Gate) -> bytes:
+    """Answers with the certificate of the authority that they trust."""
+    ca = running.ca_file.read_bytes()
     for path, who, token in (
         (running.kubeconfig, ADMIN, gate.admin_token),
         (running.kubeconfig_readonly, READ_ONLY, gate.read_only_token),
     ):
-        kubeconfig.write(path, url=url, ca_file=certificate.ca_file, user=who.name, token=token)
-    return running
+        kubeconfig.write(path, url=running.url, ca=ca, user=who.name, token=token)
+    return ca
+
+
+async def _keep_kubeconfigs(running: Running, gate: Gate, trusted: bytes, *, every: float) -> None:
+    """Write them again when the authority has renewed itself, and only then: people change theirs."""
+    while True:
+        await asyncio.sleep(every)
+        try:
+            if await asyncio.to_thread(running.ca_file.read_bytes) != trusted:
+                trusted = await asyncio.to_thread(_write_kubeconfigs, running, gate)
+                log.info("the authority was renewed, and %s trusts the new certificate", running.kubeconfig)
+        except OSError as error:
+            # A third of the old certificate's life is left: a disk that is full today is no reason to stop serving.
+            log.warning(
+                "%s was not written (%s); it is tried again in %g s", running.kubeconfig, error, every
+            )
+
+
+@contextlib.contextmanager
+def _usable(state: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StateError(
+            f"{state} cannot be used as the state folder ({error}). Mend it, or choose another one with --state."
+        ) from error
 
 
 def _certificate(authority: Authority, folder: Path, host: str) -> Certificate:
@@ -154,22 +190,6 @@ def _certificate(authority: Authority, folder: Path, host: str) -> Certificate:
 def _kubelet_client(authority: Authority, folder: Path) -> Certificate:
     """How this server introduces itself to the nodes."""
     return authority.issue(folder, "kube-apiserver-kubelet-client", ["localhost"])
-
-
-async def _keep_renewed(
-    authority: Authority, folder: Path, host: str, context: ssl.SSLContext, *, every: float
-) -> None:
-    """A server that runs for months must not end with its first certificate. New connections get the new one."""
-    while True:
-        await asyncio.sleep(every)
-        try:
-            renewed = await asyncio.to_thread(_certificate, authority, folder, host)
-            context.load_cert_chain(renewed.cert_file, renewed.key_file)
-        except OSError as error:
-            # A third of its life is left: a disk that is full today is no reason to stop serving.
-            log.error(
-                "the certificate in %s was not renewed (%s); it is tried again in %g s", folder, error, every
-            )
 
 
 async def _install(store: Store, writing: Writing) -> None:

@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,17 @@ from ingot.api.crd import all_crds
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
+@dataclass(frozen=True)
+class Server:
+    """The embedded server that the tests talk to."""
+
+    process: subprocess.Popen[str]
+    log: Path
+
+
+SERVER = pytest.StashKey[Server]()
+
+
 @pytest.fixture(scope="session")
 def state_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="ingot-api-") as folder:
@@ -31,7 +43,7 @@ def state_folder() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def kubeconfig(state_folder: Path) -> Iterator[Path]:
+def kubeconfig(state_folder: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
     if given := os.environ.get("INGOT_TEST_KUBECONFIG"):
         asyncio.run(install_our_kinds(Path(given)))
         yield Path(given)
@@ -47,19 +59,40 @@ def kubeconfig(state_folder: Path) -> Iterator[Path]:
         "--listen",
         "127.0.0.1:0",
     ]
-    with (state_folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+    log = state_folder / "log"
+    # A crash of a library in C leaves its place in the log too.
+    environment = {**os.environ, "PYTHONFAULTHANDLER": "1"}
+    with log.open("wb") as file:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=file, text=True, env=environment)
+    request.config.stash[SERVER] = Server(process, log)
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
-        assert line.startswith("api-server ready at https://"), (state_folder / "log").read_text()
+        assert line.startswith("api-server ready at https://"), log.read_text()
         yield state_folder / "kubeconfig"
+        died = process.poll()
+        assert died is None, f"the server had ended with {died} before it was told to:\n{log.read_text()}"
     finally:
+        del request.config.stash[SERVER]
         process.terminate()
-        assert process.wait(20) == 0
+        ended = process.wait(20)
         assert process.stdout is not None
         process.stdout.close()
-        assert "Traceback" not in (state_folder / "log").read_text()
+    assert ended == 0, f"the server ended with {ended}:\n{log.read_text()}"
+    assert "Traceback" not in log.read_text(), log.read_text()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that fails because there is no server any more shows what the server said last, and how it ended."""
+    report = yield
+    server = item.config.stash.get(SERVER, None)
+    if report.failed and server is not None and (code := server.process.poll()) is not None:
+        last = server.log.read_text()[-20_000:]
+        report.sections.append((f"the API server is gone: it ended with {code}", last))
+    return report
 
 
 async def install_our_kinds(kubeconfig: Path) -> None:

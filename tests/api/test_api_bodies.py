@@ -74,6 +74,59 @@ async def test_an_object_of_a_built_in_kind_is_what_its_place_says(api: Api) -> 
     assert (made.code, made.body["kind"], made.body["apiVersion"]) == (201, "Secret", "v1")
 
 
+async def test_an_object_of_a_custom_kind_says_which_kind_it_is(api: Api) -> None:
+    made = await api.new_host("h1")
+    for body in ({}, {"metadata": {"name": "h1"}, "spec": {"online": True}}, {**a_host("h1"), "kind": None}):
+        for answer in (await api.post(api.hosts, body), await api.put(api.host("h1"), body)):
+            assert (answer.code, answer.body["reason"]) == (400, "BadRequest")
+            assert "Object 'Kind' is missing" in answer.body["message"]
+    without_version = a_host("h2") | {"apiVersion": ""}
+    answer = await api.post(api.hosts, without_version)
+    assert (answer.code, answer.body["message"]) == (
+        400,
+        "the API version in the data () does not match the expected API version (metal3.io/v1alpha1)",
+    )
+    for path in (api.hosts, api.secrets):
+        odd = await api.post(path, {**a_host("h2"), "kind": 7})
+        assert (odd.code, odd.body["reason"]) == (400, "BadRequest")
+        assert "couldn't get version/kind" in odd.body["message"]
+    assert (await api.get(api.host("h1"))).version == made.version
+
+
+@pytest.mark.parametrize(
+    ("patch", "fields"),
+    [
+        ({"kind": "Other"}, ["kind"]),
+        ({"apiVersion": "metal3.io/v2"}, ["apiVersion"]),
+        ({"kind": "Other", "apiVersion": "v2"}, ["kind", "apiVersion"]),
+        ({"kind": None}, ["patch"]),
+        ({"kind": 7}, ["patch"]),
+    ],
+)
+async def test_a_patch_cannot_make_another_kind_of_an_object(
+    api: Api, patch: dict[str, Any], fields: list[str]
+) -> None:
+    made = await api.new_host("h1")
+    answer = await api.patch(api.host("h1"), patch)
+    assert (answer.code, answer.body["reason"]) == (422, "Invalid")
+    assert [cause["field"] for cause in answer.body["details"]["causes"]] == fields
+    assert (await api.get(api.host("h1"))).version == made.version
+
+
+async def test_what_a_patch_says_about_the_kind_of_a_built_in_object(api: Api) -> None:
+    await api.post(api.secrets, {"metadata": {"name": "s"}})
+    for patch in ({"kind": "Other"}, {"apiVersion": "v2"}, {"kind": 7}):
+        merged = await api.patch(f"{api.secrets}/s", patch, MERGE)
+        assert (merged.code, merged.body["reason"]) == (422, "Invalid")
+        assert [cause["field"] for cause in merged.body["details"]["causes"]] == ["patch"]
+    for patch in ({"kind": "Other"}, {"apiVersion": "v2"}):
+        # A strategic patch is laid over an object whose kind is known.
+        answer = await api.patch(f"{api.secrets}/s", patch, STRATEGIC)
+        assert (answer.code, answer.body["kind"], answer.body["apiVersion"]) == (200, "Secret", "v1")
+    odd = await api.patch(f"{api.secrets}/s", {"kind": 7}, STRATEGIC)
+    assert (odd.code, odd.body["reason"]) == (422, "Invalid")
+
+
 async def test_a_change_says_whom_it_changes(api: Api) -> None:
     await api.new_host("h1")
     await api.post(api.secrets, {"metadata": {"name": "s"}})

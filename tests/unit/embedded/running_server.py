@@ -45,6 +45,15 @@ def widget_crd(**schema: Any) -> dict[str, Any]:
     }
 
 
+def a_widget(name: str, spec: dict[str, Any] | None = None, **metadata: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "example.com/v1",
+        "kind": "Widget",
+        "metadata": {"name": name, **metadata},
+        "spec": spec or {},
+    }
+
+
 class Caller:
     def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
         self.session = session

@@ -11,7 +11,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 from aiohttp import web
-from running_server import SECRETS, WIDGETS, Caller, served
+from running_server import SECRETS, WIDGETS, Caller, a_widget, served
 
 from ingot.embedded.server.documents import Document
 from ingot.embedded.server.face.app import Api, server
@@ -149,5 +149,5 @@ async def test_a_list_that_meets_an_error_is_cut_and_cannot_be_taken_for_the_who
 
 async def widget(api: Caller, name: str) -> int:
     spec = {"secret": "value-42", "large": "x" * 100_000}
-    code, _ = await api.call("POST", WIDGETS, {"metadata": {"name": name}, "spec": spec})
+    code, _ = await api.call("POST", WIDGETS, a_widget(name, spec))
     return code

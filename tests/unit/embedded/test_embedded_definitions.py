@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from running_server import WIDGETS, Caller, served, widget_crd
+from running_server import WIDGETS, Caller, a_widget, served, widget_crd
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGET = f"{CRDS}/widgets.example.com"
@@ -58,7 +58,7 @@ async def test_another_definition_of_the_same_name_is_answered_with_a_warning_an
             found = await response.json()
         assert found["metadata"]["labels"] == {"applied": "yes"}
         assert found["metadata"]["generation"] == 1
-        body = {"metadata": {"name": "w"}, "spec": {"size": 3, "weight": 4}}
+        body = a_widget("w", {"size": 3, "weight": 4})
         assert (await api.call("POST", WIDGETS, body))[1]["spec"] == {"size": 3}
 
 
@@ -83,7 +83,7 @@ async def test_a_definition_whose_watchers_listen_ends_their_watch_when_it_chang
         async with api.session.get(f"{api.url}{WIDGETS}?watch=true") as watch:
             # What says nothing about objects disturbs nobody.
             assert (await api.call("PATCH", WIDGET, {"metadata": {"labels": {"a": "b"}}}))[0] == 200
-            assert (await api.call("POST", WIDGETS, {"metadata": {"name": "w"}, "spec": {}}))[0] == 201
+            assert (await api.call("POST", WIDGETS, a_widget("w")))[0] == 201
             assert b'"ADDED"' in await watch.content.readline()
             assert (await api.call("PATCH", WIDGET, {"spec": changed["spec"]}))[0] == 200
             async with asyncio.timeout(60):
@@ -96,7 +96,7 @@ async def test_at_the_start_the_releases_definition_wins_over_an_older_one_and_o
     older = widget_crd(properties={"size": {"type": "integer"}, "old": {"type": "string"}})
     newer = widget_crd(properties={"size": {"type": "integer"}, "new": {"type": "string", "default": "d"}})
     async with served(tmp_path, crds=[older]) as api:
-        body = {"metadata": {"name": "w"}, "spec": {"size": 3, "old": "o"}}
+        body = a_widget("w", {"size": 3, "old": "o"})
         assert (await api.call("POST", WIDGETS, body))[0] == 201
     async with served(tmp_path, crds=[newer]) as api:
         assert (await api.call("GET", f"{WIDGETS}/w"))[1]["spec"] == {"size": 3, "new": "d"}
@@ -108,7 +108,7 @@ async def test_a_definition_that_a_release_drops_stays_with_its_objects_and_can_
     tmp_path: Path,
 ) -> None:
     async with served(tmp_path, crds=[widget_crd()]) as api:
-        assert (await api.call("POST", WIDGETS, {"metadata": {"name": "w"}, "spec": {}}))[0] == 201
+        assert (await api.call("POST", WIDGETS, a_widget("w")))[0] == 201
     async with served(tmp_path, crds=[]) as api:
         assert (await api.call("GET", f"{WIDGETS}/w"))[0] == 200
         assert (await api.call("DELETE", WIDGET))[0] == 200
@@ -119,7 +119,7 @@ async def test_a_definition_that_a_release_drops_stays_with_its_objects_and_can_
 async def test_a_definition_that_is_being_deleted_when_a_release_brings_it_ends_and_begins_anew(
     tmp_path: Path,
 ) -> None:
-    held = {"metadata": {"name": "w", "finalizers": ["example.com/held"]}, "spec": {}}
+    held = a_widget("w", finalizers=["example.com/held"])
     async with served(tmp_path, crds=[]) as api:
         assert (await api.call("POST", CRDS, widget_crd()))[0] == 201
         assert (await api.call("POST", WIDGETS, held))[0] == 201
@@ -131,13 +131,13 @@ async def test_a_definition_that_is_being_deleted_when_a_release_brings_it_ends_
             while (await api.call("GET", WIDGET))[1].get("metadata", {}).get("uid", old) == old:  # noqa: ASYNC110 (behind HTTP)
                 await asyncio.sleep(0.02)
         await until(api, WIDGET, "Established")
-        assert (await api.call("POST", WIDGETS, {"metadata": {"name": "x"}, "spec": {}}))[0] == 201
+        assert (await api.call("POST", WIDGETS, a_widget("x")))[0] == 201
 
 
 async def test_what_clients_defined_is_served_again_after_a_restart(tmp_path: Path) -> None:
     async with served(tmp_path, crds=[]) as api:
         assert (await api.call("POST", CRDS, widget_crd()))[0] == 201
-        assert (await api.call("POST", WIDGETS, {"metadata": {"name": "w"}, "spec": {}}))[0] == 201
+        assert (await api.call("POST", WIDGETS, a_widget("w")))[0] == 201
         _, listed = await api.call("GET", WIDGETS)
     async with served(tmp_path, crds=[]) as api:
         _, again = await api.call("GET", WIDGETS)
@@ -162,7 +162,7 @@ async def test_names_are_shared_by_a_group_and_not_by_the_groups_below_it(tmp_pa
 async def test_many_objects_go_with_their_definition(tmp_path: Path) -> None:
     async with served(tmp_path, crds=[]) as api:
         assert (await api.call("POST", CRDS, widget_crd()))[0] == 201
-        bodies = ({"metadata": {"name": f"w{n}"}, "spec": {}} for n in range(250))
+        bodies = (a_widget(f"w{n}") for n in range(250))
         made = await asyncio.gather(*(api.call("POST", WIDGETS, body) for body in bodies))
         assert {code for code, _ in made} == {201}
         assert (await api.call("DELETE", WIDGET))[0] == 200
@@ -172,7 +172,7 @@ async def test_many_objects_go_with_their_definition(tmp_path: Path) -> None:
 
 
 async def test_a_definition_that_somebody_lets_go_before_its_objects_finds_them_again(tmp_path: Path) -> None:
-    held = {"metadata": {"name": "w", "finalizers": ["example.com/held"]}, "spec": {}}
+    held = a_widget("w", finalizers=["example.com/held"])
     async with served(tmp_path, crds=[]) as api:
         assert (await api.call("POST", CRDS, widget_crd()))[0] == 201
         assert (await api.call("POST", WIDGETS, held))[0] == 201
@@ -189,13 +189,13 @@ async def test_a_definition_that_somebody_lets_go_before_its_objects_finds_them_
 async def test_a_deletion_that_a_restart_interrupts_goes_on_after_it(tmp_path: Path) -> None:
     async with served(tmp_path, crds=[]) as api:
         assert (await api.call("POST", CRDS, widget_crd()))[0] == 201
-        held = {"metadata": {"name": "w", "finalizers": ["example.com/held"]}, "spec": {}}
+        held = a_widget("w", finalizers=["example.com/held"])
         assert (await api.call("POST", WIDGETS, held))[0] == 201
         assert (await api.call("DELETE", WIDGET))[0] == 200
     async with served(tmp_path, crds=[]) as api:
         found = await until(api, WIDGET, "Terminating")
         assert found["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
-        code, answer = await api.call("POST", WIDGETS, {"metadata": {"name": "x"}, "spec": {}})
+        code, answer = await api.call("POST", WIDGETS, a_widget("x"))
         assert (code, answer["reason"]) == (403, "Forbidden")
         async with asyncio.timeout(60):
             while "deletionTimestamp" not in (await api.call("GET", f"{WIDGETS}/w"))[1]["metadata"]:  # noqa: ASYNC110 (behind HTTP)

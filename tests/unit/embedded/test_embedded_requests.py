@@ -77,6 +77,8 @@ async def test_values_of_a_secret_that_are_no_map_are_a_bad_request(
 )
 async def test_an_annotation_nested_beyond_reason_is_invalid(api: Caller, annotation: str) -> None:
     host = {
+        "apiVersion": "metal3.io/v1alpha1",
+        "kind": "BareMetalHost",
         "metadata": {"name": "h", "annotations": {annotation: '{"a":' + "[" * 100_000}},
         "spec": {"online": True, "inspectionMode": "disabled"},
     }

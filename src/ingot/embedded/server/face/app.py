@@ -233,7 +233,7 @@ class Api:
         if where.kind.namespaced and not where.namespace:
             raise bad_request(f"{where.kind.resource} live in a namespace, and the path names none")
         manner = requests.manner(request.query, request.headers, who, word="create")
-        document = await bodies.document(request, where.kind.kind, manner)
+        document = await bodies.object_of(where.kind, request, manner)
         item = await self._writing.create(where.kind, where.namespace, document, manner)
         return answers.warn(answers.of_bytes(view.one(item), status=201), manner.warnings)
 
@@ -265,9 +265,10 @@ class Api:
         scaling_only = where.subresource == "scale"
         if not whole and not scaling_only and bodies.is_apply(request.content_type):
             return await self._apply(request, where, view, manner)
-        if whole:
-            replacement = await bodies.document(request, where.kind.kind, manner)
-            edit = _replaced_by(replacement)
+        if whole and scaling_only:
+            edit = _replaced_by(await bodies.document(request, where.kind.kind, manner))
+        elif whole:
+            edit = _replaced_by(await bodies.object_of(where.kind, request, manner))
         else:
             edit = await bodies.edit(request, where.kind, manner)
         if scaling_only:

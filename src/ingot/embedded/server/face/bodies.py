@@ -59,6 +59,18 @@ async def document(request: web.BaseRequest, what: str, manner: Manner | None = 
     return value
 
 
+async def object_of(kind: Kind, request: web.BaseRequest, manner: Manner) -> Document:
+    """The object in a body. What Kubernetes knows by heart may leave out what it is; a kind that somebody defined may not."""
+    found = await document(request, kind.kind, manner)
+    for name in ("kind", "apiVersion"):
+        if not isinstance(found.get(name), str | None):
+            why = f"couldn't get version/kind; json parse error: {name}: expected a string"
+            raise _unrecognized(kind.kind, f"{why}, found {_named(found[name])}")
+    if not found.get("kind") and not kind.built_in:
+        raise _unrecognized(kind.kind, "Object 'Kind' is missing in the body")
+    return found
+
+
 async def edit(request: web.BaseRequest, kind: Kind, manner: Manner) -> Edit:
     """The change that a PATCH describes. It is read when it is applied: whether there is something to patch comes first."""
     body = await request.read()
@@ -70,7 +82,7 @@ async def edit(request: web.BaseRequest, kind: Kind, manner: Manner) -> Edit:
             return lambda current: json_patched(current, _parsed(body, "error decoding patch: "))
         case "application/strategic-merge-patch+json" if kind.built_in:
             return lambda current: strategically_merged(
-                current, _patch(body, doubts, before=""), structure(kind)
+                current, _without_type(_patch(body, doubts, before="")), structure(kind)
             )
         case _:
             raise unsupported_media_type(_unknown_format(patch_types(kind)))
@@ -161,6 +173,15 @@ def _patch(body: bytes, doubts: list[str] | None, before: str = "error decoding 
     return value
 
 
+def _without_type(patch: Document) -> Document:
+    """What a strategic patch says about the kind is not heard: it is laid over an object whose kind is known."""
+    return {
+        name: value
+        for name, value in patch.items()
+        if name not in ("kind", "apiVersion") or not isinstance(value, str | None)
+    }
+
+
 def _parsed(body: bytes, before: str) -> Any:
     try:
         return msgspec.json.decode(body)
@@ -221,5 +242,11 @@ def _unknown_format(accepted: tuple[str, ...]) -> str:
 
 
 def _named(value: object) -> str:
-    names: Mapping[type, str] = {list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
+    names: Mapping[type, str] = {
+        dict: "an object",
+        list: "an array",
+        str: "a string",
+        bool: "a boolean",
+        type(None): "null",
+    }
     return names.get(type(value), "a number")

@@ -5,8 +5,16 @@ Functions that refuse, or that say what a rule needs to know; none of them store
 
 from __future__ import annotations
 
-from ingot.embedded.server.documents import Document, dig
-from ingot.embedded.server.errors import Cause, bad_request, cause, conflict, invalid, modified_meanwhile
+from ingot.embedded.server.documents import Document, dig, encode
+from ingot.embedded.server.errors import (
+    Cause,
+    Unreadable,
+    bad_request,
+    cause,
+    conflict,
+    invalid,
+    modified_meanwhile,
+)
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.storage.objects import Stored
 from ingot.embedded.server.writes import metadata as meta
@@ -22,7 +30,10 @@ def count_generation(kind: Kind, new: Document, old: Document) -> None:
 
 
 def check_type(kind: Kind, document: Document) -> None:
-    version, name = document.get("apiVersion") or kind.api_version, document.get("kind") or kind.kind
+    """What is sent says what it is. A built-in kind may leave that out."""
+    version, name = document.get("apiVersion") or "", document.get("kind") or ""
+    if kind.built_in:
+        version, name = version or kind.api_version, name or kind.kind
     if (version, name) == (kind.api_version, kind.kind):
         return
     if kind.built_in:
@@ -31,8 +42,29 @@ def check_type(kind: Kind, document: Document) -> None:
         raise bad_request(
             f"the API version in the data ({version}) does not match the expected API version ({kind.api_version})"
         )
-    problem = cause("Invalid", "kind", f"must be {kind.kind}", shown=f'"{name}"')
-    raise invalid(kind, dig(document, "metadata", "name") or "", [problem])
+    raise invalid(kind, dig(document, "metadata", "name") or "", _wrong_type(kind, document))
+
+
+def check_patched_type(kind: Kind, document: Document, subresource: str) -> None:
+    """A patch leaves an object of its kind; one of the status does not reach the type of a kind that somebody defined."""
+    name = document.get("kind")
+    if not isinstance(name, str | None) or (not name and not kind.built_in):
+        raise Unreadable(kind.kind, kind.version, "it does not say its kind")
+    if kind.built_in:
+        version = document.get("apiVersion") or kind.api_version
+        if (version, name or kind.kind) != (kind.api_version, kind.kind):
+            raise Unreadable(kind.kind, kind.version, f"it is a {name} of {version} now")
+    elif subresource != "status" and (problems := _wrong_type(kind, document)):
+        raise invalid(kind, dig(document, "metadata", "name") or "", problems)
+
+
+def _wrong_type(kind: Kind, document: Document) -> list[Cause]:
+    wanted = {"kind": kind.kind, "apiVersion": kind.api_version}
+    return [
+        cause("Invalid", name, f"must be {word}", shown=encode(document.get(name) or "").decode())
+        for name, word in wanted.items()
+        if document.get(name) != word
+    ]
 
 
 def check_place(kind: Kind, metadata: Document, namespace: str, *, name: str = "") -> None:

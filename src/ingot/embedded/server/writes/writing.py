@@ -205,7 +205,10 @@ class Writing:
         sent = dig(new, "metadata", "managedFields")
         unknown: list[str] = []
         metadata = meta.read(kind, new, unknown)
-        checks.check_type(kind, new)
+        if manner.patching:
+            checks.check_patched_type(kind, new, subresource)
+        else:
+            checks.check_type(kind, new)
         if not metadata.get("name"):
             raise bad_request(
                 f"the name of the object ({key.name} based on URL) was undeterminable: name must be provided"

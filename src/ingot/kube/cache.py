@@ -7,7 +7,8 @@ News comes from three sides, and each is believed in its own way:
   tells first what is there; on that one an object may also go again before the list is at its end.
 - a **watch** tells every change in order. What is older than an entry is dropped: our own write was faster than its echo.
 - the **answer to our own write** (`observe`) counts at once, unless the cache has seen later versions already: then an object
-  that is not in the cache has been deleted since, and must not come back from the dead.
+  that is not in the cache has been deleted since, and must not come back from the dead. The same holds for an object whose end
+  our own write was, when older news of it come in after that.
 
 After any sequence of lists, watches and own writes the cache equals what the API held at the last version seen, or is ahead
 of it by our own writes. An entry holds no bytes but its own: a kind with undecoded parts says how to cut them out of the page or
@@ -58,6 +59,8 @@ class Cache(Generic[T]):
         self._indexes: dict[str, dict[str, set[Key]]] = {name: {} for name in indexes}
         self._listed: set[Key] | None = None
         self._written_meanwhile: set[Key] = set()
+        self._ended: dict[Key, str] = {}
+        """What our own writes ended, each with the version of the answer, until the end is told by the watch or a list."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -80,7 +83,9 @@ class Cache(Generic[T]):
         assert self._listed is not None, "begin_list comes first"
         self._listed.add(found.key)
         known = self._entries.get(found.key)
-        if known is not None and found.key in self._written_meanwhile and _older(found, known):
+        if found.key in self._written_meanwhile and (
+            self._is_from_before_its_end(found) if known is None else _older(found, known)
+        ):
             return None
         return self._store(found)
 
@@ -104,6 +109,11 @@ class Cache(Generic[T]):
         gone = [change for key in missing if (change := self._forget(key)) is not None]
         self.version = version
         self._listed = None
+        self._ended = {
+            key: ended
+            for key, ended in self._ended.items()
+            if key in self._written_meanwhile and not is_older(ended, version)
+        }
         return gone
 
     # A watch
@@ -111,10 +121,14 @@ class Cache(Generic[T]):
     def put(self, seen: T) -> Change[T] | None:
         self._advance(seen.metadata.resource_version)
         known = self._entries.get(seen.key)
-        return None if known is not None and _older(seen, known) else self._store(seen)
+        if self._is_from_before_its_end(seen) or (known is not None and _older(seen, known)):
+            return None
+        return self._store(seen)
 
     def remove(self, key: Key, version: str) -> Change[T] | None:
         self._advance(version)
+        if not is_older(version, self._ended.get(key, "")):
+            self._ended.pop(key, None)
         known = self._entries.get(key)
         return None if known is None or _is_before(version, known) else self._forget(key)
 
@@ -127,15 +141,20 @@ class Cache(Generic[T]):
     def observe(self, written: T) -> Change[T] | None:
         key, version = written.key, written.metadata.resource_version
         known = self._entries.get(key)
-        if known is not None and _older(written, known):
+        if self._is_from_before_its_end(written) or (known is not None and _older(written, known)):
             return None
         if known is None and not is_older(self.version, version) and _comparable(self.version, version):
             return None
         if self._listed is not None:
             self._written_meanwhile.add(key)
         if _was_its_end(written):
+            self._ended[key] = version
             return self._forget(key)
         return self._store(written)
+
+    def _is_from_before_its_end(self, told: T) -> bool:
+        ended, version = self._ended.get(told.key), told.metadata.resource_version
+        return ended is not None and (version == ended or is_older(version, ended))
 
     def _advance(self, version: str) -> None:
         if is_older(version, self.version):

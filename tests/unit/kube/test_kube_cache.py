@@ -19,6 +19,19 @@ def thing(name: str, version: int, uid: str = "u") -> Object:
     return Object(metadata=ObjectMeta(name=name, resource_version=str(version), uid=uid))
 
 
+def last_picture(of: Object) -> Object:
+    """What an API answers to the write that takes the last finalizer off: the version is the one before the end."""
+    metadata = of.metadata
+    return Object(
+        metadata=ObjectMeta(
+            name=metadata.name,
+            resource_version=metadata.resource_version,
+            uid=metadata.uid,
+            deletion_timestamp=datetime.now(UTC),
+        )
+    )
+
+
 def version_of(item: Object) -> int:
     return int(item.metadata.resource_version)
 
@@ -34,6 +47,7 @@ class CacheFollowsTheApi(RuleBasedStateMachine):
         self.answers: list[Object] = []
         self.cache: Cache[Object] = Cache({"name": lambda item: [item.metadata.name]})
         self.told: dict[Key, Object] = {}
+        self.known_as_ended: set[str] = set()
         self.pages: list[Object] | None = None
         self.list_version = 0
         self.position = 0
@@ -55,6 +69,7 @@ class CacheFollowsTheApi(RuleBasedStateMachine):
                 assert self.objects.get(change.key.name) is not change.old, "what is there was told as gone"
                 del self.told[change.key]
             else:
+                assert change.new.metadata.uid not in self.known_as_ended, "it came back from the dead"
                 self.told[change.key] = change.new
 
     @rule(name=NAMES, ours=st.booleans())
@@ -72,12 +87,21 @@ class CacheFollowsTheApi(RuleBasedStateMachine):
             self.version += 1
             self.history.append((self.version, name, None))
 
+    @rule(name=NAMES)
+    def our_write_is_its_end(self, name: str) -> None:
+        if last := self.objects.pop(name, None):
+            self.version += 1
+            self.history.append((self.version, name, None))
+            self.answers.append(last_picture(last))
+
     @precondition(lambda self: self.answers)
     @rule(data=st.data())
     def an_answer_arrives(self, data: st.DataObject) -> None:
         """In any order, and as late as it likes."""
         answer = self.answers.pop(data.draw(st.integers(0, len(self.answers) - 1)))
         self.tell(self.cache.observe(answer))
+        if answer.metadata.deletion_timestamp:
+            self.known_as_ended.add(answer.metadata.uid)
 
     @precondition(lambda self: self.pages is None)
     @rule(steps=st.integers(1, 5))
@@ -198,6 +222,43 @@ def test_a_page_from_before_our_own_write_does_not_undo_it():
     assert cache.listed(thing("a", 5)) is None
     assert cache.end_list("11") == []
     assert cache.get(Key("", "a")) == thing("a", 12)
+
+
+def test_news_from_before_the_end_that_our_write_made_do_not_bring_an_object_back():
+    cache = filled(thing("a", 5))
+    cache.observe(thing("a", 12))
+    assert cache.observe(last_picture(thing("a", 12))) is not None
+    assert cache.put(thing("a", 11)) is None
+    assert cache.put(thing("a", 12)) is None
+    assert cache.get(Key("", "a")) is None
+    assert cache.remove(Key("", "a"), "13") is None
+    assert cache.put(thing("a", 14, "another")) is not None
+
+
+def test_a_name_that_is_used_again_is_news_also_before_the_end_of_the_first_was_told():
+    cache = filled(thing("a", 5))
+    cache.observe(last_picture(thing("a", 5)))
+    assert cache.observe(thing("a", 14, "another")) is not None
+    assert cache.remove(Key("", "a"), "13") is None
+    assert cache.get(Key("", "a")) == thing("a", 14, "another")
+
+
+def test_a_page_from_before_the_end_that_our_write_made_does_not_bring_an_object_back():
+    cache = filled(thing("a", 5))
+    cache.begin_list()
+    cache.observe(last_picture(thing("a", 5)))
+    assert cache.listed(thing("a", 5)) is None
+    assert cache.end_list("11") == []
+    assert cache.put(thing("a", 12)) is not None
+
+
+def test_after_a_restore_from_backup_an_object_is_there_again_although_we_ended_it():
+    cache = filled(thing("a", 500), version=600)
+    cache.observe(last_picture(thing("a", 500)))
+    cache.begin_list()
+    assert cache.listed(thing("a", 5)) is not None
+    cache.end_list("9")
+    assert cache.put(thing("a", 10)) is not None
 
 
 def test_an_object_with_a_grace_period_is_still_there():

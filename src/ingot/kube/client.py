@@ -21,7 +21,7 @@ from ingot.api.meta import Key, Object, PartialObjectMetadata, Resource
 from ingot.kube import calls, config
 from ingot.kube.access import Access
 from ingot.kube.calls import Propagation
-from ingot.kube.errors import Gone, Unreadable
+from ingot.kube.errors import UNDECODABLE, Gone, Unreadable
 from ingot.kube.pages import Listing, Page, PageReader
 from ingot.kube.transport import Guard, Transport, anybody
 from ingot.kube.watching import Bookmark, EventReader, Lines, News, named, unreadable
@@ -243,5 +243,5 @@ def _decode(kind: Resource[T], body: bytes, key: Key) -> T:
         return named(kind, msgspec.json.decode(body, type=kind.type))
     except msgspec.ValidationError as error:
         raise unreadable(kind, key, error) from error
-    except msgspec.DecodeError as error:
+    except UNDECODABLE as error:
         raise Unreadable(f"{kind.kind} {key}: the answer of the API is not JSON ({error})") from error

@@ -27,6 +27,9 @@ from typing import Final
 
 import msgspec
 
+# What decoding raises. Bytes that are not UTF-8, and what is nested too deeply, have no place in msgspec's own tree.
+UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
 
 class KubeError(Exception):
     """Root of everything this package raises on purpose."""
@@ -162,7 +165,7 @@ def read_status(code: int, body: bytes) -> Status:
     """The refusal in a body. Proxies answer with pages of their own: of those a line is kept."""
     try:
         status = msgspec.json.decode(body, type=Status)
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         text = " ".join(body.decode(errors="replace").split())
         return Status(message=text[:_EXCERPT] or "the answer has no text", code=code)
     status.message = status.message or "the answer has no message"

@@ -20,7 +20,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from ingot.kube.errors import CredentialError
+from ingot.kube.errors import UNDECODABLE, CredentialError
 from ingot.kube.identity import ClientCertificate, Identity
 from ingot.trust import Secret
 
@@ -90,7 +90,7 @@ class ExecPlugin:
         answer = await self._run(interactive)
         try:
             credential = msgspec.json.decode(answer, type=_ExecCredential)
-        except msgspec.DecodeError:
+        except UNDECODABLE:
             # The error of the decoder can quote what it found.
             raise self._error("did not print an ExecCredential as JSON") from None
         if (credential.api_version, credential.kind) != (self._settings.api_version, "ExecCredential"):

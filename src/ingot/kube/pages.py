@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar, cast
 import msgspec
 
 from ingot.api.meta import Object, PartialObjectMetadata, Resource
-from ingot.kube.errors import Unreadable
+from ingot.kube.errors import UNDECODABLE, Unreadable
 from ingot.kube.watching import named, unreadable
 
 log = logging.getLogger(__name__)
@@ -64,11 +64,9 @@ class PageReader(Generic[T]):
     def read(self, body: bytes) -> Page[T]:
         try:
             page = self._typed.decode(body)
-        except msgspec.ValidationError:
+        except UNDECODABLE:
             (page_of_fitting,) = self.parts(body, size=0)
             return page_of_fitting
-        except msgspec.DecodeError as error:
-            raise Unreadable(f"{self._doing}: the answer of the API is not JSON ({error})") from error
         items = [named(self._kind, item) for item in page.items or []]
         return Page(items, page.metadata.resource_version, page.metadata.next)
 
@@ -76,7 +74,7 @@ class PageReader(Generic[T]):
         """The same, so many objects at a time (0: all) and each on its own: for a list that came in one piece."""
         try:
             page = msgspec.json.decode(body, type=_Body[msgspec.Raw])
-        except msgspec.DecodeError as error:
+        except UNDECODABLE as error:
             raise Unreadable(f"{self._doing}: the answer of the API is not a list ({error})") from error
         raws = page.items or []
         for start in range(0, len(raws) or 1, size or len(raws) or 1):
@@ -87,13 +85,13 @@ class PageReader(Generic[T]):
     def _one(self, raw: msgspec.Raw) -> T | None:
         try:
             return named(self._kind, msgspec.json.decode(raw, type=self._kind.type))
-        except msgspec.ValidationError as error:
+        except UNDECODABLE as error:
             log.error("%s", self._story(raw, error))
             return None
 
-    def _story(self, raw: msgspec.Raw, error: msgspec.ValidationError) -> str:
+    def _story(self, raw: msgspec.Raw, error: Exception) -> str:
         try:
             metadata = msgspec.json.decode(raw, type=PartialObjectMetadata)
-        except msgspec.ValidationError:
+        except UNDECODABLE:
             return f"{self._doing}: an object without readable metadata is left out ({error})"
         return str(unreadable(self._kind, metadata.key, error))

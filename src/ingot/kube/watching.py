@@ -17,7 +17,7 @@ import msgspec
 import msgspec.structs
 
 from ingot.api.meta import Key, Object, PartialObjectMetadata, Resource
-from ingot.kube.errors import ApiError, Status, Unreadable, error_from
+from ingot.kube.errors import UNDECODABLE, ApiError, Status, Unreadable, error_from
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ class EventReader(Generic[T]):
         try:
             # All lines in one go, because nearly all of them are objects that were put.
             events = self._events.decode_lines(lines)
-        except msgspec.DecodeError:
+        except UNDECODABLE:
             events = []
         if events and all(event.type in _PUT for event in events):
             for event in events:
@@ -129,7 +129,7 @@ class EventReader(Generic[T]):
             if event.type in _PUT:
                 return self._put(event.object)
             metadata = self._metadata.decode(event.object)
-        except msgspec.DecodeError as error:
+        except UNDECODABLE as error:
             raise Unreadable(f"{self._doing}: a line that is no watch event ({error})") from error
         if event.type == "DELETED":
             return Removed(metadata.key, metadata.metadata.resource_version)
@@ -141,7 +141,7 @@ class EventReader(Generic[T]):
     def _put(self, raw: msgspec.Raw) -> News[T]:
         try:
             return Put(named(self._kind, msgspec.json.decode(raw, type=self._kind.type)))
-        except msgspec.ValidationError as error:
+        except UNDECODABLE as error:
             metadata = self._metadata.decode(raw)
             log.error("%s", unreadable(self._kind, metadata.key, error))
             return Removed(metadata.key, metadata.metadata.resource_version)
@@ -159,7 +159,7 @@ def named(kind: Resource[T], decoded: T) -> T:
     return decoded
 
 
-def unreadable(kind: Resource[T], key: Key, error: msgspec.ValidationError) -> Unreadable:
+def unreadable(kind: Resource[T], key: Key, error: Exception) -> Unreadable:
     return Unreadable(
         f"{kind.kind} {key} does not have the shape of {kind.api_version}: {error}. "
         "It is left alone until it is mended; check that the CRDs of this version are installed."

@@ -210,6 +210,7 @@ async def test_a_large_question_is_answered_too(caller: Caller):
         (review(operation="UPDATE", object={}), "UPDATE without oldObject"),
         (review(operation="DELETE"), "DELETE without oldObject"),
         (review(object=[]), "not an AdmissionReview"),
+        (review(object={"a": 0}).replace(b"0", b"[" * 5000 + b"]" * 5000), "not an AdmissionReview"),
     ],
 )
 async def test_what_is_no_question_is_told_so(caller: Caller, judge: Judge, body: bytes, why: str):

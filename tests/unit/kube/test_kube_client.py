@@ -7,7 +7,7 @@ import logging
 
 import pytest
 from aiohttp import web
-from kube_scripted_api import COLLECTION, WIDGET, ScriptedApi, Widget, WidgetSpec, hang_up, status
+from kube_scripted_api import COLLECTION, WIDGET, Fault, ScriptedApi, Widget, WidgetSpec, hang_up, status
 
 from ingot.api.meta import Key, ObjectMeta, PartialObjectMetadata
 from ingot.kube import (
@@ -125,6 +125,33 @@ async def test_a_list_that_breaks_off_after_an_unreadable_object_is_unreadable(
     api.faults.append(half)
     with pytest.raises(Unreadable, match="list Widgets: the answer of the API is not a list"):
         await client.list(WIDGET)
+
+
+@pytest.mark.parametrize("odd", [b'"\xff"', b"[" * 5000 + b"]" * 5000], ids=["no text", "too deep"])
+async def test_what_cannot_be_decoded_is_an_error_of_ours(api: ScriptedApi, client: Client, odd: bytes):
+    def body(code: int, content: bytes) -> Fault:
+        async def answer(request: web.Request) -> web.Response:
+            return web.Response(status=code, body=content, content_type="application/json")
+
+        return answer
+
+    api.faults += [body(200, b'{"metadata": {"name": %s}}' % odd), body(409, b'{"message": %s}' % odd)]
+    with pytest.raises(Unreadable, match="default/one"):
+        await client.get(WIDGET, KEY)
+    with pytest.raises(Conflict):
+        await client.get(WIDGET, KEY)
+    api.faults.append(body(200, b'{"metadata": {"continue": %s}, "items": []}' % odd))
+    with pytest.raises(Unreadable, match="list Widgets"):
+        await client.list(WIDGET)
+
+
+async def test_an_object_whose_text_is_none_does_not_hide_the_others(api: ScriptedApi, client: Client):
+    async def answer(request: web.Request) -> web.Response:
+        items = b'[{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}, "spec": "\xff"}]'
+        return web.Response(body=b'{"metadata": {}, "items": %s}' % items, content_type="application/json")
+
+    api.faults.append(answer)
+    assert [item.metadata.name for item in (await client.list(WIDGET)).items] == ["a"]
 
 
 async def test_get_of_a_wrong_shape_says_which_field(api: ScriptedApi, client: Client):

@@ -52,6 +52,22 @@ def test_a_line_without_end_is_refused():
         lines.feed(b"x")
 
 
+def test_an_object_whose_text_is_none_is_not_there_and_hides_no_other():
+    fits = line("ADDED", {"metadata": {"name": "a", "resourceVersion": "7"}})
+    broken = (
+        b'{"type": "ADDED", "object": {"metadata": {"name": "b", "resourceVersion": "8"}, "spec": "\xff"}}\n'
+    )
+    put, removed = reader().read(fits + broken)
+    assert isinstance(put, Put)
+    assert removed == Removed(Key("", "b"), "8")
+
+
+@pytest.mark.parametrize("odd", [b'"\xff"', b"[" * 5000 + b"]" * 5000], ids=["no text", "too deep"])
+def test_what_cannot_be_decoded_is_an_error_of_ours(odd: bytes):
+    with pytest.raises(Unreadable, match="no watch event"):
+        only(b'{"type": "ADDED", "object": {"metadata": {"name": %s}}}\n' % odd)
+
+
 @pytest.mark.parametrize("event", ["ADDED", "MODIFIED"])
 def test_an_object_that_is_there_is_put(event: str):
     news = only(line(event, {"metadata": {"name": "a"}, "spec": {"size": 3}, "unknown": [1]}))

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from ingot.api.meta import Key, Model
+from ingot.kube.errors import UNDECODABLE
 
 API_VERSION: Final = "admission.k8s.io/v1"
 KIND: Final = "AdmissionReview"
@@ -91,7 +92,7 @@ def read(body: bytes) -> tuple[str, Question]:
     """The uid under which to answer, and what is asked."""
     try:
         review = msgspec.json.decode(body, type=_Review)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise Malformed(f"this is not an {KIND} of {API_VERSION}: {error}") from error
     if (review.api_version, review.kind) != (API_VERSION, KIND):
         raise Malformed(

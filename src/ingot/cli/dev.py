@@ -12,14 +12,14 @@ from typing import Final
 
 import click
 
-from ingot.cli.live.outputs import read_archive, read_image
+from ingot.cli.live.inputs import read_archive, read_image
 from ingot.cli.live.words import WordedGroup
 from ingot.formats import FormatError
 from ingot.formats.coreos import Area, ArgumentArea, ArgumentAreas, LiveIso
 from ingot.formats.initrd import chosen, list_names, read_members
 from ingot.formats.iso9660 import Iso
 from ingot.formats.iso9660.descriptors import Descriptor
-from ingot.formats.iso9660.layout import BOOT, PRIMARY, SECTOR, SUPPLEMENTARY
+from ingot.formats.iso9660.layout import BOOT, PRIMARY, SUPPLEMENTARY
 
 _LARGEST_EXTRACT: Final = 2 << 30
 
@@ -89,10 +89,7 @@ def extract_initrd(image: str, patterns: tuple[str, ...], directory: str, verbos
 
 
 def _volume(iso: Iso) -> dict[str, object]:
-    if iso.primary.sectors * SECTOR > iso.size:
-        raise FormatError(
-            f"ISO image is incomplete: it has {iso.size} of {iso.primary.sectors * SECTOR} bytes"
-        )
+    iso.check_complete()
     return {
         "header": {"descriptors": [_descriptor(descriptor) for descriptor in iso.descriptors]},
         "records": [entry.path.lstrip("/") for entry in iso.entries()],

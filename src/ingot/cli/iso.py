@@ -11,11 +11,12 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
 from ingot.cli.live.customize_options import customization, customize_options, tell
+from ingot.cli.live.inputs import read_image
 from ingot.cli.live.keyfiles import embedded_keyfiles, show_keyfiles
 from ingot.cli.live.outputs import (
     binary_output,
@@ -23,7 +24,6 @@ from ingot.cli.live.outputs import (
     check_free,
     copy_range,
     new_file,
-    read_image,
     scratch_file,
     stream,
     write_patches,
@@ -43,7 +43,7 @@ from ingot.formats.coreos import (
 )
 from ingot.formats.iso9660 import Iso
 
-_PXE: str = "IMAGES/PXEBOOT"
+_PXE: Final = "IMAGES/PXEBOOT"
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

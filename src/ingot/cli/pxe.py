@@ -13,13 +13,12 @@ from typing import Any, BinaryIO, Final
 import click
 
 from ingot.cli.live.customize_options import customization, customize_options, tell
+from ingot.cli.live.inputs import read_archive, read_image
 from ingot.cli.live.keyfiles import embedded_keyfiles, show_keyfiles
 from ingot.cli.live.outputs import (
     binary_output,
     copy_range,
     new_file,
-    read_archive,
-    read_image,
     replace_file,
     scratch_file,
     size_of,

@@ -373,3 +373,44 @@ def has_open(process: int, file: Path) -> bool:
             if link.readlink() == file:
                 return True
     return False
+
+
+def test_two_changes_in_place_at_once_are_both_there_afterwards(
+    image: Path, config: Path, keyfiles: list[str | Path]
+) -> None:
+    changes = [
+        ["ignition", "embed", "-i", config],
+        ["network", "embed", *keyfiles],
+        ["kargs", "modify", "-a", "foo"],
+    ]
+    running = [subprocess.Popen([*INGOT, "iso", *change, image]) for change in changes]
+    assert [process.wait() for process in running] == [0, 0, 0]
+    assert done("iso", "ignition", "show", image) == CONFIG
+    assert b"id=a" in done("iso", "network", "extract", image)
+    assert done("iso", "kargs", "show", image).decode() == DEFAULT + " foo\n"
+
+
+def test_an_image_whose_change_was_killed_at_any_moment_is_whole_after_a_reset(image: Path) -> None:
+    original = image.read_bytes()
+    for round_ in range(4):
+        running = subprocess.Popen(
+            [
+                *INGOT,
+                "iso",
+                "customize",
+                "-f",
+                "--dest-device",
+                f"/dev/vd{round_}",
+                "--live-karg-append",
+                "x",
+                image,
+            ],
+            stderr=subprocess.DEVNULL,
+        )
+        while running.poll() is None and not has_open(running.pid, image):
+            time.sleep(0.001)
+        time.sleep(0.001 * round_)
+        running.kill()
+        running.wait()
+        done("iso", "reset", image)
+        assert image.read_bytes() == original

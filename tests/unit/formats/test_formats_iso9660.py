@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import shutil
+import struct
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -151,6 +152,39 @@ def test_damage_never_ends_in_anything_but_a_format_error(data: st.DataObject) -
             iso.read(path)
     except (FormatError, KeyError):
         pass
+
+
+def test_a_directory_that_contains_itself_is_an_error_and_no_loop() -> None:
+    image = build_iso({"/LOOP/FILE": b"x", "/OTHER": b"y"}, label="a", made_at=WHEN)
+    iso = Iso(io.BytesIO(image), plain_names=True)
+    root, loop = iso.primary.root[2:10], iso.entry("LOOP")
+    record = image.index(
+        struct.pack("<I", loop.offset // 2048) + struct.pack(">I", loop.offset // 2048), 40_000
+    )
+    looping = Iso(io.BytesIO(image[:record] + root + image[record + 8 :]), plain_names=True)
+    with pytest.raises(FormatError, match="contains itself"):
+        list(looping.entries())
+    assert looping.read("LOOP/LOOP/LOOP/OTHER") == b"y"
+
+
+def test_entries_say_where_the_bytes_are() -> None:
+    image = build_iso(FILES, label="a", made_at=WHEN)
+    iso = Iso(io.BytesIO(image), plain_names=True)
+    entry = iso.entry("EFI/BOOT/GRUB.CFG")
+    assert image[entry.offset : entry.end] == FILES["/EFI/BOOT/grub.cfg"]
+    assert [child.path for child in iso.children("/BOOT")] == ["/BOOT/GRUB"]
+    for missing in ("/NOTHING", "/EFI/BOOT/GRUB.CFG/X"):
+        with pytest.raises(KeyError):
+            iso.entry(missing)
+    with pytest.raises(KeyError):
+        iso.children("EFI/BOOT/GRUB.CFG")
+
+
+def test_plain_names_have_eight_and_three_characters_and_are_unique() -> None:
+    files = {f"/long-name-{number}.json": b"" for number in range(3)} | {"/.cmdline": b""}
+    iso = Iso(io.BytesIO(build_iso(files, label="a", made_at=WHEN)), plain_names=True)
+    names = [path.lstrip("/") for path, _ in iso.files()]
+    assert sorted(names) == ["LONG_001.JSO", "LONG_002.JSO", "LONG_NAM.JSO", "_CMDLINE"]
 
 
 def test_a_path_that_is_both_file_and_folder_is_refused() -> None:

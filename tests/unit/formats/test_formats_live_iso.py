@@ -172,6 +172,11 @@ def test_another_iso_image_is_not_recognized() -> None:
         opened(bytes(100_000))
 
 
+def test_what_the_json_leaves_out_may_be_said_to_be_nothing() -> None:
+    said = live_image(NEWEST, {"/coreos/igninfo.json": {"offset": None, "length": None}})
+    assert opened(said).ignition_area.length == AREA
+
+
 def test_the_oldest_header_alone_leads_to_the_area() -> None:
     image = bytearray(image_of(BY_NAME["2020-09"]))
     area = opened(bytes(image)).ignition_area

@@ -19,7 +19,7 @@ from typing import BinaryIO, Final
 
 import click
 
-from ingot.formats import FormatError
+from ingot.cli.live.inputs import about, read_image
 from ingot.formats.coreos import LiveIso, Patch
 
 CHUNK: Final = 1 << 20
@@ -46,32 +46,6 @@ def change_image(path: str, output: str | None, decide: Callable[[LiveIso], list
         with new_file(output) as made:
             copy_range(file, made.fileno(), 0, size_of(file))
             write_patches(made.fileno(), patches)
-
-
-@contextlib.contextmanager
-def read_image(path: str) -> Iterator[BinaryIO]:
-    """An image to look into; what is wrong with it is said with its name."""
-    with about(path), Path(path).open("rb") as file:
-        yield file
-
-
-@contextlib.contextmanager
-def read_archive(path: str | None) -> Iterator[BinaryIO]:
-    """An initial RAM disk, which may also come from standard input."""
-    if path is None:
-        with about("standard input"):
-            yield sys.stdin.buffer
-    else:
-        with read_image(path) as file:
-            yield file
-
-
-@contextlib.contextmanager
-def about(name: str) -> Iterator[None]:
-    try:
-        yield
-    except FormatError as error:
-        raise FormatError(f"{name}: {error}") from error
 
 
 def write_patches(descriptor: int, patches: Iterable[Patch]) -> None:

@@ -79,7 +79,7 @@ class ArgumentAreas:
 
 class _IgnitionInfo(msgspec.Struct):
     file: str
-    offset: int = 0
+    offset: int | None = None
     length: int | None = None
 
 
@@ -114,10 +114,10 @@ def find_ignition_area(iso: Iso) -> Area:
     else:
         raise UnsupportedFormat(_UNRECOGNIZED)
     file = _file(iso, info.file)
-    length = file.size - info.offset if info.length is None else info.length
-    area = Area(file.offset + info.offset, length)
-    _within(file, info.offset, length, "the Ignition area")
-    return _bounded(iso, area, "the Ignition area")
+    offset = info.offset or 0
+    length = file.size - offset if info.length is None else info.length
+    _within(file, offset, length, "the Ignition area")
+    return _bounded(iso, Area(file.offset + offset, length), "the Ignition area")
 
 
 def find_argument_areas(iso: Iso) -> ArgumentAreas | None:

@@ -20,7 +20,6 @@ from ingot.formats.coreos.features import Features, features_of
 from ingot.formats.errors import DoesNotFit, FormatError, UnsupportedFormat
 from ingot.formats.initrd import Members, pack, read_members
 from ingot.formats.iso9660 import Iso
-from ingot.formats.iso9660.layout import SECTOR
 
 IGNITION: Final = "config.ign"
 NETWORK: Final = "etc/coreos-firstboot-network"
@@ -41,10 +40,7 @@ class LiveIso:
 
     def __init__(self, file: BinaryIO) -> None:
         self.iso: Final = Iso(file, plain_names=True)
-        if self.iso.primary.sectors * SECTOR > self.iso.size:
-            raise FormatError(
-                f"ISO image is incomplete: it has {self.iso.size} of {self.iso.primary.sectors * SECTOR} bytes"
-            )
+        self.iso.check_complete()
         self.ignition_area: Final = find_ignition_area(self.iso)
         self.argument_areas: Final = find_argument_areas(self.iso)
         check_apart(self.ignition_area, self.argument_areas)
@@ -101,9 +97,9 @@ class LiveIso:
     def embedding(self, members: Mapping[str, bytes]) -> list[Patch]:
         """The change that leaves exactly these members in the Ignition area; no members leave zeros."""
         area = self.ignition_area
-        packed = pack(members, limit=area.length) if members else b""
         if members and members == self.embedded:
-            packed = self._ignition_bytes()
+            return []
+        packed = pack(members, limit=area.length) if members else b""
         if len(packed) > area.length:
             raise DoesNotFit(
                 f"Compressed initramfs is too large: {len(packed)} > {area.length}. Let a short config fetch the rest"

@@ -108,6 +108,12 @@ class Iso:
         children = ((f"{path}/{self._name(child)}", child) for child in self._records(record))
         return [self._whole(_entry(*child)) for child in children]
 
+    def check_complete(self) -> None:
+        """Refuse an image that is shorter than it says; one that is longer was padded."""
+        said = self.primary.sectors * layout.SECTOR
+        if said > self.size:
+            raise FormatError(f"ISO image is incomplete: it has {self.size} of {said} bytes")
+
     def bytes_at(self, offset: int, length: int) -> bytes:
         """Bytes of the image itself; `FormatError` when it does not have them."""
         if offset + length > self.size:

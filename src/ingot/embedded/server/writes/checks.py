@@ -12,11 +12,14 @@ from ingot.embedded.server.errors import (
     bad_request,
     cause,
     conflict,
+    forbidden,
     invalid,
     modified_meanwhile,
+    not_found,
 )
+from ingot.embedded.server.kinds.builtins import NAMESPACES
 from ingot.embedded.server.kinds.kind import Kind
-from ingot.embedded.server.storage.objects import Stored
+from ingot.embedded.server.storage.objects import Stored, is_terminating
 from ingot.embedded.server.writes import metadata as meta
 
 
@@ -83,15 +86,44 @@ def check_place(kind: Kind, metadata: Document, namespace: str, *, name: str = "
         )
 
 
-def check_preconditions(kind: Kind, name: str, metadata: Document, current: Stored, *, whole: bool) -> None:
+def check_namespace(kind: Kind, name: str, there: Stored | None) -> None:
+    """Something new can be made in a namespace that is there and is to stay."""
+    if there is None:
+        raise not_found(NAMESPACES, name)
+    if is_terminating(there.document()):
+        words = f"unable to create new content in namespace {name} because it is being terminated"
+        terminating = Cause(
+            "metadata.namespace", "NamespaceTerminating", f"namespace {name} is being terminated"
+        )
+        raise forbidden(f"{kind.resource} is forbidden: {words}", causes=[terminating])
+
+
+def check_preconditions(
+    kind: Kind, name: str, metadata: Document, current: Stored, *, patching: bool, subresource: str
+) -> None:
+    """The state that a write was decided on is the one that is there. A custom kind insists on being told which."""
     version = metadata.pop("resourceVersion", "")
-    if whole and not version:
+    if version in ("", "0") and not kind.built_in:
         words = "must be specified for an update"
-        raise invalid(kind, name, [cause("Invalid", "metadata.resourceVersion", words, shown="0x0")])
-    if uid := metadata.get("uid"):
+        raise invalid(kind, name, [cause("Invalid", "metadata.resourceVersion", words, shown="0")])
+    # A patch does not bring a condition, it changes; and what it says in a status about the rest is not heard.
+    if (uid := metadata.get("uid")) and not (patching and subresource in ("", "status")):
         _check_uid(kind, name, uid, current)
-    if version and version != str(current.version):
+    if version not in ("", "0", str(current.version)):
         raise modified_meanwhile(kind, name)
+
+
+def check_immutable(kind: Kind, metadata: Document, old: Document) -> None:
+    """What the server owns may be left out or repeated. What else a client says about it is ignored or, of these, refused."""
+    wrong = [
+        cause("Invalid", f"metadata.{name}", "field is immutable", shown=encode(metadata[name]).decode())
+        for name in ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
+        if name in metadata and metadata[name] != old.get(name)
+        # When it ends, an object that is ending says itself.
+        if name != "deletionTimestamp" or name not in old
+    ]
+    if wrong:
+        raise invalid(kind, metadata.get("name", ""), wrong)
 
 
 def check_deletion(kind: Kind, name: str, current: Stored, *, uid: str, version: str) -> None:

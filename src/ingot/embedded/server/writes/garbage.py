@@ -28,7 +28,8 @@ from ingot.embedded.server.storage.collection import Change
 from ingot.embedded.server.storage.objects import Stored, is_terminating
 from ingot.embedded.server.storage.store import Store
 from ingot.embedded.server.writes.chores import Chores
-from ingot.embedded.server.writes.writing import FOREGROUND, ORPHAN, Deletion, Manner, Writing
+from ingot.embedded.server.writes.deleting import FOREGROUND, ORPHAN
+from ingot.embedded.server.writes.writing import Deletion, Manner, Writing
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,6 @@ from typing import Final
 from ingot.api.meta import Key
 from ingot.embedded.server.documents import Document, dig
 from ingot.embedded.server.errors import (
-    Cause,
     Unreadable,
     already_exists,
     bad_request,
@@ -33,7 +32,7 @@ from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.names import generated
 from ingot.embedded.server.storage.objects import Stored, is_terminating, stored
 from ingot.embedded.server.storage.store import Store
-from ingot.embedded.server.writes import checks, ending, managing
+from ingot.embedded.server.writes import checks, deleting, ending, managing
 from ingot.embedded.server.writes import metadata as meta
 from ingot.embedded.server.writes.admission import Admission
 from ingot.embedded.server.writes.apply import Entry
@@ -42,9 +41,6 @@ from ingot.embedded.server.writes.webhooks import CREATE, DELETE, ITSELF, UPDATE
 
 Edit = Callable[[Document], Document]
 
-ORPHAN: Final = "orphan"
-FOREGROUND: Final = "foregroundDeletion"
-_PROPAGATION: Final = {"Orphan": ORPHAN, "Foreground": FOREGROUND}
 # How often a write is decided anew because the object changed while webhooks were asked.
 _DECISIONS: Final = 10
 
@@ -124,7 +120,8 @@ class Writing:
         self._check(kind, new, None)
         if is_told:
             await self._webhooks.validated(attempt._replace(key=key), new, None, manner.warnings)
-        self._check_namespace(kind, namespace)
+        if kind.namespaced:
+            checks.check_namespace(kind, namespace, self._store.head(NAMESPACES, Key("", namespace)))
         if (there := self._store.head(kind, key)) is not None:
             await self._store.settled(there)
             raise already_exists(kind, key.name)
@@ -133,9 +130,9 @@ class Writing:
         return await self._store.put(kind, new)
 
     async def change(
-        self, kind: Kind, key: Key, edit: Edit, manner: Manner, *, subresource: str = "", whole: bool = False
+        self, kind: Kind, key: Key, edit: Edit, manner: Manner, *, subresource: str = ""
     ) -> Stored:
-        """Replace the object by what `edit` makes of it. `whole` is a PUT: a custom kind must then name its version.
+        """Replace the object by what `edit` makes of it.
 
         The edit may be asked for more than once, each time with the newest state.
         """
@@ -146,9 +143,7 @@ class Writing:
             try:
                 # The edit works on its own copy: patches share what they do not touch.
                 new = edit(current.document(kind))
-                item = await self._replace(
-                    kind, key, current, new, manner, subresource=subresource, whole=whole
-                )
+                item = await self._replace(kind, key, current, new, manner, subresource=subresource)
             except Unreadable as error:
                 if manner.patching:
                     raise invalid_patch(error.why) from None
@@ -196,7 +191,6 @@ class Writing:
         manner: Manner,
         *,
         subresource: str = "",
-        whole: bool = False,
         managed: list[Entry] | None = None,
     ) -> Stored | None:
         """None when the object changed while webhooks were asked: then nothing is decided yet."""
@@ -214,7 +208,11 @@ class Writing:
                 f"the name of the object ({key.name} based on URL) was undeterminable: name must be provided"
             )
         checks.check_place(kind, metadata, key.namespace, name=key.name)
-        checks.check_preconditions(kind, key.name, metadata, current, whole=whole and not kind.built_in)
+        checks.check_preconditions(
+            kind, key.name, metadata, current, patching=manner.patching, subresource=subresource
+        )
+        if not subresource:
+            checks.check_immutable(kind, metadata, old["metadata"])
         meta.carried_over(metadata, old["metadata"])
         new = checks.own_part_only(kind, {**new, "metadata": metadata}, old, subresource)
         meta.carried_over(new["metadata"], old["metadata"])
@@ -271,21 +269,7 @@ class Writing:
         old = current.document(kind)
         if problems := self._admission.deleted(kind, old):
             raise invalid(kind, current.key.name, problems)
-        new = copy.deepcopy(old)
-        if not is_terminating(old):
-            kind.leave(new)
-        metadata = new["metadata"]
-        if (finalizer := _PROPAGATION.get(wish.propagation)) and finalizer not in metadata.get(
-            "finalizers", ()
-        ):
-            metadata["finalizers"] = [*metadata.get("finalizers", ()), finalizer]
-        seconds = ending.seconds_left(kind, old, wish.grace)
-        stays = bool(metadata.get("finalizers")) or kind is NAMESPACES or seconds != 0
-        marked = stays or kind.grace is not None
-        if marked and seconds is not None and not (is_terminating(old) and ending.is_over(old)):
-            ending.mark(new, seconds)
-            if kind is NAMESPACES:
-                new["status"] = {**new.get("status", {}), "phase": "Terminating"}
+        new, stays = deleting.left_of(kind, old, propagation=wish.propagation, grace=wish.grace)
         if wish.dry_run:
             return stored(kind, new, version=current.version, at=current.at), not stays
         if not stays:
@@ -391,19 +375,6 @@ class Writing:
     def _is_newest(self, kind: Kind, item: Stored) -> bool:
         latest = self._store.head(kind, item.key)
         return latest is not None and latest.version == item.version
-
-    def _check_namespace(self, kind: Kind, namespace: str) -> None:
-        if not kind.namespaced:
-            return
-        there = self._store.head(NAMESPACES, Key("", namespace))
-        if there is None:
-            raise not_found(NAMESPACES, namespace)
-        if is_terminating(there.document()):
-            words = f"unable to create new content in namespace {namespace} because it is being terminated"
-            terminating = Cause(
-                "metadata.namespace", "NamespaceTerminating", f"namespace {namespace} is being terminated"
-            )
-            raise forbidden(f"{kind.resource} is forbidden: {words}", causes=[terminating])
 
 
 def _report_doubts(kind: Kind, doubts: list[str], manner: Manner) -> None:

@@ -48,6 +48,19 @@ def key(name: str) -> Key:
     return Key("default", name)
 
 
+async def test_a_writer_that_goes_away_takes_nobody_along_who_waits_for_its_write(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        writing = store.put(WIDGET, widget("a"))
+        item = store.head(WIDGET, key("a"))
+        assert item is not None
+        waiting = asyncio.create_task(store.settled(item))
+        await asyncio.sleep(0)
+        writing.cancel()
+        async with asyncio.timeout(60):
+            await waiting
+        assert store.get(WIDGET, key("a")) is item
+
+
 async def test_a_write_is_seen_by_the_next_decision_at_once_and_by_readers_when_it_is_on_disk(
     tmp_path: Path,
 ) -> None:

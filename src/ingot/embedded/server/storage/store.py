@@ -206,7 +206,8 @@ class Store:
         now = change.now
         row = Row(now.version, change.type, change.kind.resource, *now.key, now.at, now.body, was)
         self._database.submit(self._epoch, row)
-        return future
+        # A client that goes away gives up waiting, and others wait for the same write: `settled`.
+        return asyncio.shield(future)
 
     def _on_done(self, rows: Sequence[Row], error: Exception | None, seconds: float) -> None:
         if error is None and rows:
@@ -230,8 +231,7 @@ class Store:
         resource = change.kind.resource
         (self._collections.get(resource) or self._left[resource]).apply(change)
         self._tell(change)
-        if not future.done():
-            future.set_result(change.now)
+        future.set_result(change.now)
 
     def _tell(self, change: Change) -> None:
         for listener in self._listeners:
@@ -252,8 +252,7 @@ class Store:
             self._epoch += 1
         for row in rows:
             _, future = self._waiting.pop(row.version)
-            if not future.done():
-                future.set_exception(internal(f"{self.trouble}; nothing was changed"))
+            future.set_exception(internal(f"{self.trouble}; nothing was changed"))
 
     def _restore(self) -> None:
         for row in self._database.objects():

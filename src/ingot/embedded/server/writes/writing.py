@@ -16,6 +16,7 @@ from typing import Final
 from ingot.api.meta import Key
 from ingot.embedded.server.documents import Document, dig
 from ingot.embedded.server.errors import (
+    Refused,
     Unreadable,
     already_exists,
     bad_request,
@@ -114,6 +115,8 @@ class Writing:
         is_told = self._webhooks.concern(attempt)
         if is_told:
             new = await self._mutated(attempt, new, None, manner)
+            if kind.has_status and not kind.born_with_status:
+                new.pop("status", None)
             checks.check_place(kind, new["metadata"], namespace)
             key = Key(key.namespace, new["metadata"].get("name", ""))
         kind.complete(new)
@@ -156,6 +159,7 @@ class Writing:
         self, kind: Kind, key: Key, config: Configuration, manner: Manner, *, subresource: str = ""
     ) -> tuple[Stored, bool]:
         """Lay a configuration over the object, or create it so. Answers with the object and whether it is new."""
+        said = len(manner.warnings)
         for _ in range(_DECISIONS):
             current = self._store.head(kind, key)
             if current is None and subresource:
@@ -174,7 +178,14 @@ class Writing:
                         f"uid mismatch: the provided object specified uid {metadata['uid']}, "
                         "and no existing object was found",
                     )
-                return await self.create(kind, key.namespace, new, manner, managed=managed), True
+                try:
+                    return await self.create(kind, key.namespace, new, manner, managed=managed), True
+                except Refused:
+                    # Somebody else may have created it while webhooks were asked: then it is laid over that.
+                    if self._store.head(kind, key) is None:
+                        raise
+                    del manner.warnings[said:]
+                    continue
             item = await self._replace(
                 kind, key, current, new, manner, subresource=subresource, managed=managed
             )
@@ -249,6 +260,7 @@ class Writing:
     async def delete(self, kind: Kind, key: Key, wish: Deletion) -> tuple[Stored, bool]:
         """Delete, or mark for deletion while somebody still holds on. Answers with the last state and whether it is gone."""
         attempt = Attempt(DELETE, kind, key, wish.user, "", wish.dry_run, wish.propagation)
+        said = len(wish.warnings)
         for _ in range(_DECISIONS):
             current = self._store.head(kind, key)
             if current is None:
@@ -263,6 +275,7 @@ class Writing:
             await self._webhooks.validated(attempt, None, old, wish.warnings)
             if self._is_newest(kind, current):
                 return await self._let_go(kind, current, wish)
+            del wish.warnings[said:]
         raise modified_meanwhile(kind, key.name)
 
     async def _let_go(self, kind: Kind, current: Stored, wish: Deletion) -> tuple[Stored, bool]:

@@ -1,6 +1,7 @@
 """Asking a webhook over HTTPS.
 
-One pool of connections for all webhooks, limited in size, so that a slow one cannot take everything. The server's certificate is
+One pool of connections for all webhooks. Each may have many, so that a slow one cannot take everything and one that writes itself
+before it answers does not wait for those who wait for it. The server's certificate is
 verified against the bundle of the configuration; a redirect is not followed. Whatever goes wrong is `Misbehaved`, in words that
 users of Kubernetes have seen before.
 """
@@ -20,8 +21,9 @@ from ingot.embedded.server.writes.webhooks.hooks import Hook, Service
 from ingot.embedded.server.writes.webhooks.reviews import Misbehaved
 from ingot.embedded.server.writes.webhooks.services import Services
 
-_CONNECTIONS: Final = 100
-_CONNECTIONS_TO_ONE: Final = 25
+# As many as Kubernetes lets changes be under way. Fewer would do for most; but a webhook may write objects about which it is
+# asked itself, while all the writes that hold a connection wait for it.
+_CONNECTIONS_TO_ONE: Final = 200
 _ANSWER_LIMIT: Final = 8 * 1024 * 1024
 _SHOWN: Final = 200
 _HEADERS: Final = {
@@ -44,7 +46,15 @@ class Caller:
         shown = _shown_url(hook)
         try:
             async with asyncio.timeout(hook.timeout):
-                return await self._post(hook, encode(review))
+                body = encode(review)
+                try:
+                    return await self._post(hook, body)
+                except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
+                    if isinstance(error, aiohttp.ClientConnectorError):
+                        raise
+                    # It tired of a connection that it had kept in the moment in which it was asked. To be asked twice is
+                    # nothing new to a webhook.
+                    return await self._post(hook, body)
         except TimeoutError:
             raise _failed(shown, "context deadline exceeded") from None
         except (aiohttp.ClientError, ConnectionError, ssl.SSLError, ValueError) as error:
@@ -86,7 +96,7 @@ class Caller:
 
     def _connected(self) -> aiohttp.ClientSession:
         if self._session is None:
-            connector = aiohttp.TCPConnector(limit=_CONNECTIONS, limit_per_host=_CONNECTIONS_TO_ONE)
+            connector = aiohttp.TCPConnector(limit=0, limit_per_host=_CONNECTIONS_TO_ONE)
             self._session = aiohttp.ClientSession(
                 connector=connector,
                 timeout=aiohttp.ClientTimeout(total=None),

@@ -20,6 +20,7 @@ from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.registry import Registry
 from ingot.embedded.server.storage.collection import Change
 from ingot.embedded.server.storage.store import Store
+from ingot.embedded.server.writes import metadata as meta
 from ingot.embedded.server.writes.patches import json_patched
 from ingot.embedded.server.writes.webhooks import conditions, reviews
 from ingot.embedded.server.writes.webhooks.attempt import DELETE, Attempt
@@ -128,10 +129,13 @@ class Webhooks:
     def _applied(self, kind: Kind, told_as: Kind, document: Document, patch: list[object]) -> Document:
         try:
             made = json_patched({**document, "apiVersion": told_as.api_version}, patch)
+            metadata = meta.read(kind, made, [])
         except Refused as refusal:
             # The client did nothing wrong.
             raise internal(refusal.message) from None
-        made["apiVersion"] = kind.api_version
+        if (managed := document["metadata"].get("managedFields")) is not None:
+            metadata["managedFields"] = managed
+        made |= {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
         # What a webhook adds that the schema does not know goes silently: the client could do nothing about it.
         kind.shape.conform(made)
         return made

@@ -62,6 +62,13 @@ async def test_objects_can_be_written_in_yaml(api: Api) -> None:
     assert (broken.code, broken.body["reason"]) == (400, "BadRequest")
 
 
+@pytest.mark.parametrize("text", ["0x_", "1e999", "0x1ffffffffffffffff", "9" * 400, "_1"])
+async def test_what_fits_in_no_number_is_text_in_yaml(api: Api, text: str) -> None:
+    body = f"metadata: {{name: c}}\ndata:\n  a: {text}\n".encode()
+    made = await api.post(f"/api/v1/namespaces/{api.namespace}/configmaps", body, type_=YAML)
+    assert (made.code, made.body.get("data")) == (201, {"a": text})
+
+
 @pytest.mark.parametrize("type_", ["text/plain", "application/xml", "application/x-www-form-urlencoded"])
 async def test_a_language_that_is_not_spoken_here_is_unsupported(api: Api, type_: str) -> None:
     for path, body in ((api.hosts, a_host("h1")), (api.secrets, {"metadata": {"name": "s"}})):

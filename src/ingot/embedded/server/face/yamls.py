@@ -21,7 +21,9 @@ _ALIASED_LIMIT: Final = 100_000
 _TRUE: Final = frozenset({"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"})
 _FALSE: Final = frozenset({"n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"})
 _NULL: Final = frozenset({"", "~", "null", "Null", "NULL"})
-_INTEGER: Final = re.compile(r"[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|0o[0-7_]+|0[0-7_]*|[1-9][0-9_]*)")
+_INTEGER: Final = re.compile(r"[-+]?(0b[01]+|0x[0-9a-fA-F]+|0o[0-7]+|0[0-7]*|[1-9][0-9]*)")
+# With a sign and a prefix, in base two.
+_LONGEST_INTEGER: Final = 70
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NO_NUMBERS: Final = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _TEXT_TAG: Final = "tag:yaml.org,2002:str"
@@ -162,23 +164,26 @@ def _plain(text: str, event: Any) -> Any:
         return True
     if text in _FALSE:
         return False
-    if _INTEGER.fullmatch(text):
-        return _integer(text.replace("_", ""))
-    if _FLOAT.fullmatch(text):
-        number = float(text)
-        if math.isinf(number):
-            raise NotYaml(f"yaml: line {event.start_mark.line + 1}: {text} is too large for JSON")
-        return int(number) if number.is_integer() and abs(number) < 2**53 else number
+    if text[0] != "_" and (number := _number(text.replace("_", ""))) is not None:
+        return number
     if _NO_NUMBERS.fullmatch(text):
         raise NotYaml(f"yaml: line {event.start_mark.line + 1}: {text} cannot be said in JSON")
     return text
 
 
-def _integer(text: str) -> int | float:
-    sign = -1 if text.startswith("-") else 1
-    digits = text.lstrip("+-")
-    if digits.startswith("0") and len(digits) > 1 and digits[1].isdigit():
-        digits = f"0o{digits[1:]}"
-    number = sign * int(digits, 0)
+def _number(text: str) -> int | float | None:
+    """None for what is no number, or fits in none: that is text."""
+    if (found := _INTEGER.fullmatch(text)) and len(text) < _LONGEST_INTEGER:
+        digits = found[1]
+        if digits.startswith("0") and digits[1:].isdigit():
+            digits = f"0o{digits[1:]}"
+        whole = -int(digits, 0) if text.startswith("-") else int(digits, 0)
+        if -(2**63) <= whole < 2**64:
+            return whole
+    if not _FLOAT.fullmatch(text):
+        return None
     # JSON numbers beyond 64 bits are floats to everybody who reads them.
-    return number if -(2**63) <= number < 2**64 else float(number)
+    number = float(text)
+    if math.isinf(number):
+        return None
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number

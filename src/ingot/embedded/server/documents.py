@@ -7,13 +7,16 @@ changed" rests on.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
 # A JSON value of any kind has no better static type; everything that leaves this package is checked against a schema first.
 Document: TypeAlias = dict[str, Any]
+
+_TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}([.,][0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})")
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -43,6 +46,17 @@ def dig(document: object, *path: str) -> Any:
 def is_count(text: str) -> bool:
     """Whether a client wrote a number that is not negative and not beyond 64 bits."""
     return text.isascii() and text.isdecimal() and len(text) <= 18
+
+
+def is_time(text: str) -> bool:
+    """Whether a client wrote a moment: date, time and offset, as RFC 3339 writes them."""
+    if not _TIME.fullmatch(text):
+        return False
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def timestamp() -> str:

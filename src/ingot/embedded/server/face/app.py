@@ -279,7 +279,6 @@ class Api:
             edit,
             manner,
             subresource=where.subresource,
-            whole=whole,
         )
         return answers.warn(answers.of_bytes(view.one(item)), manner.warnings)
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ingot.embedded.server.documents import Document, dig, encode, timestamp
+from ingot.embedded.server.documents import Document, dig, encode, is_time, timestamp
 from ingot.embedded.server.errors import Cause, Unreadable, cause
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.names import (
@@ -80,6 +80,9 @@ def read(kind: Kind, document: Document, unknown: list[str]) -> Document:
         checked = msgspec.convert(given, _Metadata)
     except msgspec.ValidationError as error:
         raise Unreadable(kind.kind, kind.version, f"metadata: {error}") from None
+    for name in ("creationTimestamp", "deletionTimestamp"):
+        if (text := given.get(name)) is not None and not is_time(text):
+            raise Unreadable(kind.kind, kind.version, f"metadata.{name}: {_quoted(text[:40])} is not a time")
     unknown.extend(f"metadata.{name}" for name in given if name not in _KNOWN | _DROPPED)
     made: Document = msgspec.to_builtins(checked)
     return {name: value for name, value in made.items() if value not in ("", {}, [])}

@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, cast, get_args
+from urllib.parse import urlsplit
 
 from ingot.kube.access import Access
 from ingot.kube.content import FileContent
@@ -62,7 +63,7 @@ def in_cluster(
 def _from_kubeconfig(files: Kubeconfig, context: str | None) -> Access:
     cluster, user, user_name = files.chosen(context)
     server = cluster.text("server").rstrip("/")
-    if not server.startswith(("https://", "http://")):
+    if not (server.startswith(("https://", "http://")) and _names_a_host(server)):
         raise ConfigError(f"{cluster.file}: the server should be an https:// address, found {server!r}")
     for name in _UNSUPPORTED_USER:
         if user.body.get(name):
@@ -82,6 +83,15 @@ def _from_kubeconfig(files: Kubeconfig, context: str | None) -> Access:
         )
     except CredentialError as error:
         raise CredentialError(f"{user.file}: {error}") from error
+
+
+def _names_a_host(server: str) -> bool:
+    try:
+        parts = urlsplit(server)
+        # The port is read when it is asked for.
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _trust(cluster: Entry) -> Trust:

@@ -83,12 +83,7 @@ class Kubeconfig:
         self.names = ", ".join(str(path) for path in paths)
         self._entries: dict[tuple[str, str], Entry] = {}
         self._current = ""
-        found = False
-        for path in paths:
-            if path.exists():
-                found = True
-                self._add(path)
-        if not found:
+        if not [path for path in paths if self._add(path)]:
             raise ConfigError(
                 f"there is no kubeconfig at {self.names}. Set KUBECONFIG to the file that describes the cluster, "
                 "or start one on this machine with `ingot up`."
@@ -104,11 +99,17 @@ class Kubeconfig:
         user = chosen.text("user")
         return cluster, self._entry("users", user) if user else Entry({}, chosen.file), user
 
-    def _add(self, path: Path) -> None:
+    def _add(self, path: Path) -> bool:
+        """Take in what a file says that others before it did not; false where there is no file."""
         try:
             content = yaml.safe_load(path.read_bytes())
-        except (OSError, yaml.YAMLError) as error:
-            raise ConfigError(f"the kubeconfig {path} cannot be read: {error}") from error
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            raise ConfigError(f"the kubeconfig {path} cannot be read: {error.strerror}") from error
+        except yaml.YAMLError as error:
+            # Neither as the cause nor in its own words: it quotes the line, and that may hold a token.
+            raise ConfigError(f"the kubeconfig {path} cannot be read: {_where(error)}") from None
         if not isinstance(content, dict):
             raise ConfigError(f"the kubeconfig {path} should be a mapping with clusters, users and contexts")
         self._current = self._current or str(content.get("current-context") or "")
@@ -125,6 +126,7 @@ class Kubeconfig:
                         f"the kubeconfig {path}: {member} of {item['name']} should be a mapping"
                     )
                 self._entries.setdefault((section, item["name"]), Entry(body, path))
+        return True
 
     def _entry(self, section: str, name: str) -> Entry:
         try:
@@ -134,3 +136,10 @@ class Kubeconfig:
             raise ConfigError(
                 f"{self.names} has no entry {name!r} under {section}; it has: {known}"
             ) from None
+
+
+def _where(error: yaml.YAMLError) -> str:
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        return f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}"
+    return "it is not YAML"

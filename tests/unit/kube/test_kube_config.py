@@ -182,6 +182,9 @@ SERVER = {"server": "https://127.0.0.1:1"}
         ({**SERVER, "certificate-authority-data": "eHl6"}, {}, "certificate authority cannot be used"),
         ({**SERVER, "certificate-authority-data": "x"}, {}, "certificate-authority-data is not base64"),
         ({"server": 7}, {}, "server should be text"),
+        ({"server": "https://"}, {}, "should be an https:// address"),
+        ({"server": "https://host:api"}, {}, "should be an https:// address, found 'https://host:api'"),
+        ({"server": "https://[::1"}, {}, "should be an https:// address"),
         ({**SERVER, "insecure-skip-tls-verify": "false"}, {}, "should be true or false, found 'false'"),
     ],
 )
@@ -212,6 +215,20 @@ def test_a_file_that_is_no_kubeconfig_is_said_to_be_none(tmp_path: Path, text: s
     path.write_text(text)
     with pytest.raises(ConfigError, match=sentence):
         kubeconfig.load(path)
+
+
+def test_a_file_that_is_no_yaml_is_not_quoted(tmp_path: Path):
+    path = tmp_path / "config"
+    path.write_text("users:\n- name: it\n  user:\n    token: hush: hush\n")
+    with pytest.raises(ConfigError, match="cannot be read: line 4, column 16: mapping values") as caught:
+        kubeconfig.load(path)
+    assert "hush" not in str(caught.value)
+    assert not caught.value.__cause__
+
+
+def test_a_path_that_cannot_be_one_is_said_in_a_sentence(tmp_path: Path):
+    with pytest.raises(ConfigError, match="cannot be read: File name too long"):
+        kubeconfig.load(tmp_path / ("x" * 300))
 
 
 def test_no_kubeconfig_at_all_tells_what_to_do(tmp_path: Path):

@@ -1,8 +1,8 @@
 """Bytes that a kubeconfig names: written out in it, or in a file that somebody else may replace.
 
 A file is read again once a minute, because kubelet and others renew tokens and certificates long before the old ones end, and
-at once where there is reason to think that it holds something new. One that cannot be read any more has not changed: what it
-said last still counts.
+at once where there is reason to think that it holds something new. One that cannot be read any more, or is empty because it is
+being written, has not changed: what it said last still counts.
 """
 
 from __future__ import annotations
@@ -63,10 +63,14 @@ class FileContent:
 
     def _read_now(self) -> bytes:
         try:
-            return self._path.read_bytes()
+            content = self._path.read_bytes()
+            wrong = "" if content else "is empty"
         except OSError as error:
-            sentence = f"the {self._what} {self._path} cannot be read: {error.strerror}"
-            if self._content is None:
-                raise CredentialError(sentence) from error
-            log.warning("%s; going on with what it held before", sentence)
-            return self._content
+            content, wrong = b"", f"cannot be read: {error.strerror}"
+        if not wrong:
+            return content
+        sentence = f"the {self._what} {self._path} {wrong}"
+        if self._content is None:
+            raise CredentialError(sentence)
+        log.warning("%s; going on with what it held before", sentence)
+        return self._content

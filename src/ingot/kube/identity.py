@@ -30,6 +30,11 @@ class Identity:
     token: Secret | None = None
     certificate: ClientCertificate | None = None
 
+    def __post_init__(self) -> None:
+        """A token that no header can carry would be an error in the middle of a request, and not one of ours."""
+        if self.token is not None and not all("!" <= letter <= "~" for letter in self.token.reveal()):
+            raise CredentialError("a token holds spaces or line ends, or letters that are not ASCII")
+
 
 class IdentitySource(Protocol):
     """Where our identity comes from."""

@@ -137,6 +137,32 @@ def test_a_file_that_went_away_still_counts(tmp_path: Path, caplog: pytest.LogCa
     assert "the token file" in caplog.text
 
 
+def test_a_file_that_is_empty_for_a_moment_still_counts(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    """Without its authority we would believe everybody this machine does, and without a token we would be nobody."""
+    file = tmp_path / "ca.crt"
+    file.write_text("once")
+    content = FileContent(file, "authority")
+    content.read()
+    file.write_text("")
+    assert not content.look_again()
+    assert content.read() == b"once"
+    assert f"the authority {file} is empty; going on with what it held before" in caplog.text
+
+
+def test_a_file_that_is_empty_from_the_beginning_is_said_to_be(account: Path, api: ScriptedApi):
+    (account / "ca.crt").write_text("")
+    with pytest.raises(ConfigError, match=r"certificate authority .*ca\.crt is empty"):
+        kubeconfig.load(environment=pod(api), service_account=account)
+
+
+async def test_a_token_of_two_lines_is_said_to_be_none(api: ScriptedApi, account: Path):
+    (account / "token").write_text("hush\nhush")
+    async with Client(kubeconfig.load(environment=pod(api), service_account=account)) as client:
+        with pytest.raises(ConfigError, match="a token holds spaces or line ends") as caught:
+            await client.get(WIDGET, KEY)
+    assert "hush" not in str(caught.value)
+
+
 async def test_a_token_of_other_bytes_is_not_shown(api: ScriptedApi, account: Path):
     (account / "token").write_bytes(b"hush\xff")
     async with Client(kubeconfig.load(environment=pod(api), service_account=account)) as client:

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from aiohttp import web
 from kube_scripted_api import WIDGET, ScriptedApi, status
 
 from ingot.api.meta import Key
@@ -142,6 +143,27 @@ async def test_a_configuration_of_an_earlier_run_is_taken_over(
     api._store(CONFIGURATIONS, KEY, {"webhooks": webhooks(WISH, b"-----of another time-----")})
     async with kept(client, authority):
         await eventually(lambda: bundle(api) == authority.pem)
+
+
+async def test_what_another_made_in_the_same_moment_is_looked_at_too(
+    api: ScriptedApi, client: Client, authority: Authority, eventually: Eventually
+):
+    async def not_yet(request: web.Request) -> web.Response:
+        api._store(CONFIGURATIONS, KEY, {"webhooks": webhooks(WISH, b"-----of another-----")})
+        answer: web.Response = await status(404, "NotFound")(request)
+        return answer
+
+    api.faults.append(not_yet)
+    async with kept(client, authority):
+        await eventually(lambda: registered(api) == webhooks(WISH, authority.pem))
+
+
+async def test_a_name_that_is_taken_and_not_to_be_found_is_trouble(
+    api: ScriptedApi, client: Client, authority: Authority, eventually: Eventually
+):
+    api.faults += [status(404, "NotFound"), status(409, "AlreadyExists", "it is taken")] * 20
+    async with kept(client, authority) as registration:
+        await eventually(lambda: "it is taken" in registration.trouble)
 
 
 async def test_trouble_is_told_and_tried_again(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import logging
 import random
 from collections.abc import Callable, Sequence
@@ -35,6 +36,8 @@ CHECK_EVERY: Final = 300.0
 LOOK_AT_CA_EVERY: Final = 10.0
 TIMEOUT: Final = 10
 BACKOFF: Final = Backoff(first=1.0, limit=60.0)
+_OTHERS_FASTER: Final = 3
+"""How often in a row somebody else may be faster before that is trouble."""
 
 CONDITION: Final = {
     "name": "spec-or-annotations-change",
@@ -172,33 +175,30 @@ class Registration:
     async def ensure(self, bundle: bytes) -> bool:
         """Make the configuration what it should be. True if it was not."""
         wanted = webhooks(self._wish, bundle)
+        for _ in range(_OTHERS_FASTER):
+            # Somebody else may write at the same time: then what they wrote is looked at.
+            with contextlib.suppress(AlreadyExists, Conflict, NotFound):
+                return await self._mended(wanted)
+        return await self._mended(wanted)
+
+    async def _mended(self, wanted: list[dict[str, Any]]) -> bool:
         try:
             found = await self._client.get(CONFIGURATIONS, self._key)
         except NotFound:
-            return await self._created(wanted)
-        if found.webhooks == wanted:
-            return False
-        try:
-            await self._client.patch(
-                CONFIGURATIONS,
-                self._key,
-                {"webhooks": wanted},
-                resource_version=found.metadata.resource_version,
-            )
-        except (Conflict, NotFound):
-            return await self.ensure(bundle)
-        log.info("webhook configuration %s was different and is mended", self._key)
-        return True
-
-    async def _created(self, wanted: list[dict[str, Any]]) -> bool:
-        try:
             await self._client.create(
                 CONFIGURATIONS, {"metadata": {"name": self._key.name}, "webhooks": wanted}
             )
-        except AlreadyExists:
-            # Another replica was faster; it is looked at again soon.
+            log.info("webhook configuration %s is made", self._key)
+            return True
+        if found.webhooks == wanted:
             return False
-        log.info("webhook configuration %s is made", self._key)
+        await self._client.patch(
+            CONFIGURATIONS,
+            self._key,
+            {"webhooks": wanted},
+            resource_version=found.metadata.resource_version,
+        )
+        log.info("webhook configuration %s was different and is mended", self._key)
         return True
 
     async def _until_due(self, bundle: bytes) -> None:

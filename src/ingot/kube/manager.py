@@ -51,11 +51,8 @@ class Manager:
     @property
     def trouble(self) -> str:
         """What is missing before the controllers can work, or keeps their caches from following the API; "" for nothing."""
-        if not self._filled:
-            return "the caches are not filled yet"
-        return "; ".join(
-            f"{informer.name}: {informer.trouble}" for informer in self._informers if informer.trouble
-        )
+        known = [f"{informer.name}: {informer.trouble}" for informer in self._informers if informer.trouble]
+        return "; ".join(known if self._filled else ["the caches are not filled yet", *known])
 
     async def run(self) -> None:
         """Run everything until cancelled. Raises `NotLeading`, in a group, when leadership is over."""

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
-from kube_scripted_api import WIDGET, ScriptedApi, Widget
+from aiohttp import web
+from kube_scripted_api import WIDGET, ScriptedApi, Widget, status
 from prometheus_client import REGISTRY
 
 from ingot.api.meta import Key, Model, Resource
@@ -155,3 +156,19 @@ async def test_what_holds_up_the_event_loop_shows_in_its_lag(api: ScriptedApi, c
     task.cancel()
     await asyncio.wait([task])
     assert slow() > before
+
+
+async def test_who_waits_for_its_caches_says_why(api: ScriptedApi, client: Client, eventually: Eventually):
+    async def refuse(request: web.Request) -> web.Response:
+        api.faults.append(refuse)
+        answer: web.Response = await status(403, "Forbidden", "you may not list widgets")(request)
+        return answer
+
+    api.faults.append(refuse)
+    manager = Manager([Informer(client, WIDGET)])
+    task = asyncio.create_task(manager.run())
+    await eventually(
+        lambda: manager.trouble == "the caches are not filled yet; Widgets: you may not list widgets"
+    )
+    task.cancel()
+    await asyncio.wait([task])

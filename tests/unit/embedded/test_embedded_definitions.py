@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
+import pytest
 from running_server import WIDGETS, Caller, a_widget, served, widget_crd
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -203,3 +207,26 @@ async def test_a_deletion_that_a_restart_interrupts_goes_on_after_it(tmp_path: P
         assert (await api.call("PATCH", f"{WIDGETS}/w", {"metadata": {"finalizers": None}}))[0] == 200
         await api.gone(WIDGET)
         assert (await api.call("GET", WIDGETS))[0] == 404
+
+
+@pytest.mark.parametrize("lost", ['"storage":true', '"kind":"Widget",'])
+async def test_a_definition_on_disk_that_cannot_be_served_keeps_the_server_and_the_others_up(
+    tmp_path: Path, lost: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    other = json.loads(json.dumps(widget_crd()).replace("idget", "adget"))
+    async with served(tmp_path, crds=[]) as api:
+        for definition in (widget_crd(), other):
+            assert (await api.call("POST", CRDS, definition))[0] == 201
+        await until(api, WIDGET, "Established")
+    with contextlib.closing(sqlite3.connect(tmp_path / "api" / "api.db")) as database:
+        # Nobody can store this; a file that was mended by hand can hold it.
+        without = '"storage":false' if "storage" in lost else ""
+        database.execute(
+            "UPDATE object SET body = CAST(replace(body, ?, ?) AS BLOB) WHERE name = 'widgets.example.com'",
+            (lost, without),
+        )
+        database.commit()
+    async with served(tmp_path, crds=[]) as api:
+        assert (await api.call("GET", WIDGETS.replace("idget", "adget")))[0] == 200
+        assert "widgets.example.com cannot be served" in caplog.text
+        assert (await api.call("GET", WIDGET))[0] == 200

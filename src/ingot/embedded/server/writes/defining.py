@@ -43,7 +43,7 @@ class Defining:
         self._writing = writing
         # What each definition has been given, by its name; ahead of what its stored status says.
         self._names: dict[str, naming.Names] = {}
-        # What each family was made from: a change of anything else changes nothing.
+        # What each family was made from, or could not be: a change of anything else changes nothing.
         self._made_from: dict[str, object] = {}
         self._released: dict[str, Mapping[str, Any]] = {}
         self._chores: Chores[str] = Chores("the upkeep of the definition", self._consider)
@@ -112,6 +112,15 @@ class Defining:
 
     def _take_up(self, item: Stored) -> None:
         """Serve what this definition defines now."""
+        try:
+            self._serve(item)
+        except Exception as error:
+            # Rules got stricter, or the file was written by something else: one bad definition must not stop the others.
+            log.error(
+                "the definition %s cannot be served (%s: %s)", item.key.name, type(error).__name__, error
+            )
+
+    def _serve(self, item: Stored) -> None:
         name, definition = item.key.name, item.document()
         status = self._status(name, definition)
         if self._names.get(name) != status["acceptedNames"]:
@@ -123,14 +132,10 @@ class Defining:
         made_from = (definition["spec"], status["acceptedNames"], is_terminating(definition))
         if self._made_from.get(name) == made_from:
             return
-        try:
-            family = family_of(definition)
-            self._registry.define(name, family)
-        except (KeyError, TypeError, ValueError) as error:
-            # Rules got stricter, or the file was written by something else: one bad definition must not stop the others.
-            log.error("the definition %s cannot be served (%s: %s)", name, type(error).__name__, error)
-            return
+        # Also where it fails: it would fail the same way again.
         self._made_from[name] = made_from
+        family = family_of(definition)
+        self._registry.define(name, family)
         self._store.open(family.home, changed_at=item.version)
 
     def _drop(self, item: Stored) -> None:

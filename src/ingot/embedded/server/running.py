@@ -106,7 +106,7 @@ async def serve(
                 ]
                 try:
                     async with _listening(api, store, host, port, tls.context) as bound:
-                        running = _reachable(state, host, bound, tls.ca_file)
+                        running = _reachable(state, host, bound, authority.ca_file)
                         with _usable(state):
                             trusted = _write_kubeconfigs(running, gate)
                         keeping = _keep_kubeconfigs(running, gate, trusted, every=look_every)

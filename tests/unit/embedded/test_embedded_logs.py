@@ -7,6 +7,7 @@ import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pytest
 from aiohttp import web
 from running_server import Caller, served
 
@@ -81,6 +82,24 @@ async def test_a_pod_on_a_node_that_nobody_knows_is_told_as_kubernetes_tells_it(
         assert (await api.call("POST", "/api/v1/nodes", {"metadata": {"name": "gone"}}))[0] == 201
         code, answer = await api.call("GET", f"{PODS}/p/log")
         assert (code, answer["message"]) == (500, "no preferred addresses found; known addresses: []")
+
+
+@pytest.mark.parametrize(("address", "port"), [("not a host", 10250), ("127.0.0.1", 100_000)])
+async def test_a_node_that_says_nonsense_about_its_kubelet_is_named(
+    tmp_path: Path, address: str, port: int
+) -> None:
+    async with served(tmp_path) as api:
+        status = {
+            "addresses": [{"type": "InternalIP", "address": address}],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
+        }
+        await api.call("POST", "/api/v1/nodes", {"metadata": {"name": "n1"}})
+        code, _ = await api.call("PATCH", "/api/v1/nodes/n1/status", {"status": status})
+        assert code == 200
+        spec = {"nodeName": "n1", "containers": [{"name": "main", "image": "x"}]}
+        assert (await api.call("POST", PODS, {"metadata": {"name": "p"}, "spec": spec}))[0] == 201
+        code, answer = await api.call("GET", f"{PODS}/p/log")
+        assert (code, answer["message"].partition(" says")[0]) == (500, 'node "n1"')
 
 
 async def test_what_needs_a_connection_into_a_pod_is_not_there(tmp_path: Path) -> None:

@@ -46,7 +46,13 @@ class Kubelets:
         status = found.document().get("status") or {}
         port = dig(status, "daemonEndpoints", "kubeletEndpoint", "Port") or _PORT
         host = _address(status.get("addresses") or [])
-        return URL.build(scheme="https", host=host, port=port, path=path, query=dict(query))
+        try:
+            url = URL.build(scheme="https", host=host, port=port, path=path, query=dict(query))
+            # Only who asks for the port is told that there is none of this number.
+            return url.with_port(url.port)
+        except ValueError as error:
+            words = f'node "{node}" says that its kubelet is at {host}:{port}: {error}'
+            raise Refused(500, "", words) from None
 
     @contextlib.asynccontextmanager
     async def asked(self, url: URL, *, verified: bool = True) -> AsyncIterator[aiohttp.ClientResponse]:

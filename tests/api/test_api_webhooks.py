@@ -82,6 +82,34 @@ async def test_a_webhook_is_told_what_happens_to_what_and_by_whom(api: Api, serv
     assert hook.reviews[0]["query"] == {"timeout": "10s"}
 
 
+async def test_a_namespace_is_told_as_what_is_in_itself(api: Api, server: WebhookServer) -> None:
+    name = f"told-{uuid.uuid4().hex[:8]}"
+    hook = server.hook()
+    rule = {**CONFIG_MAPS, "operations": ["CREATE", "UPDATE", "DELETE"], "resources": ["namespaces"]}
+    about = webhook(
+        api,
+        "x.example.com",
+        server,
+        hook.url,
+        rules=[CONFIG_MAPS, {**rule, "scope": "Cluster"}],
+        namespaceSelector={
+            "matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "Exists"}]
+        },
+        objectSelector={"matchLabels": {"of": api.namespace}},
+    )
+    async with registered(api, about):
+        await until_asked(api, hook, labels={"of": api.namespace})
+        body = {"metadata": {"name": name, "labels": {"of": api.namespace}}}
+        assert (await api.post("/api/v1/namespaces", body)).code == 201
+        path = f"/api/v1/namespaces/{name}"
+        assert (await api.patch(path, {"metadata": {"annotations": {"a": "b"}}})).code == 200
+        assert (await api.delete(path)).code == 200
+        seen = [
+            (found["operation"], found["namespace"]) for found in hook.requests if found.get("name") == name
+        ]
+    assert seen == [("CREATE", name), ("UPDATE", name), ("DELETE", name)]
+
+
 @pytest.mark.parametrize(
     ("status", "code", "reason", "ending"),
     [

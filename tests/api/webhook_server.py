@@ -132,9 +132,9 @@ async def registered(
         await api.delete(f"{path}/{full}")
 
 
-async def until_asked(api: Api, *hooks: Hook) -> None:
+async def until_asked(api: Api, *hooks: Hook, labels: Json | None = None) -> None:
     """Try until all the hooks are asked, then forget that they were."""
-    probe = {"metadata": {"name": PROBE, "namespace": api.namespace}}
+    probe = {"metadata": {"name": PROBE, "namespace": api.namespace, "labels": labels or {}}}
     path = f"/api/v1/namespaces/{api.namespace}/configmaps"
 
     async def asked() -> bool:

@@ -17,6 +17,7 @@ import msgspec
 
 from ingot.embedded.server.documents import Document
 from ingot.embedded.server.errors import Refused, ServerError
+from ingot.embedded.server.kinds.builtins import NAMESPACES
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.writes.webhooks.attempt import Attempt, User
 from ingot.embedded.server.writes.webhooks.hooks import Hook
@@ -55,6 +56,8 @@ class Verdict:
 
 def review(attempt: Attempt, kind: Kind, new: Document | None, old: Document | None) -> Document:
     """The question. `kind` is in the version that the webhook understands; the documents are turned into it."""
+    # To Kubernetes, a namespace is in itself.
+    namespace = attempt.key.name if attempt.kind is NAMESPACES else attempt.key.namespace
     request: Document = {
         "uid": str(uuid.uuid4()),
         "kind": _kind(kind),
@@ -64,7 +67,7 @@ def review(attempt: Attempt, kind: Kind, new: Document | None, old: Document | N
         "requestResource": _resource(attempt.kind),
         **({"requestSubResource": attempt.subresource} if attempt.subresource else {}),
         **({"name": attempt.key.name} if attempt.key.name else {}),
-        **({"namespace": attempt.key.namespace} if attempt.key.namespace else {}),
+        **({"namespace": namespace} if namespace else {}),
         "operation": attempt.operation,
         "userInfo": _about(attempt.user),
         "object": _in_version(_versioned(new, old), kind),

@@ -122,6 +122,12 @@ def test_whatever_is_written_as_yaml_is_read_back(value: Any) -> None:
     assert yamls.read(yaml.safe_dump(value, default_style='"').encode()).value == value
 
 
+def test_a_document_that_is_too_deep_for_the_writer_of_yaml_is_written_as_json_which_is_yaml() -> None:
+    deep = b'{"a":' * 600 + b"1" + b"}" * 600
+    assert yamls.written(deep) == deep
+    assert yamls.written(b'{"a":{"b":1}}') == b"a:\n  b: 1\n"
+
+
 @given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
 def test_no_bytes_bring_the_yaml_reader_down(data: bytes) -> None:
     try:

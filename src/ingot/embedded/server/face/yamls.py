@@ -52,10 +52,12 @@ def read(body: bytes) -> Read:
 
 
 def written(body: bytes) -> bytes:
-    """A JSON document as YAML."""
-    text: bytes = yaml.dump(
-        msgspec.json.decode(body), Dumper=yaml.CSafeDumper, encoding="utf-8", allow_unicode=True
-    )
+    """A JSON document as YAML. One that is nested very deeply stays as it is: JSON is YAML too."""
+    value = msgspec.json.decode(body)
+    try:
+        text: bytes = yaml.dump(value, Dumper=yaml.CSafeDumper, encoding="utf-8", allow_unicode=True)
+    except RecursionError:
+        return body
     return text
 
 

@@ -1,8 +1,9 @@
 """Serving under a certificate that changes: a TLS context that follows it.
 
 `look` asks for the certificate anew, which is also when an `Authority` renews one that is due, and loads it when it is another
-than before, or somebody else wrote new files. Connections that are open stay; new ones see the new certificate. Files that do not
-fit each other, because they are being replaced right now, leave everything as it is until the next look.
+than before, or somebody else wrote new files. Connections that are open stay; new ones see the new certificate, and none meets
+half of it. Files that do not fit each other, because they are being replaced right now, leave everything as it is until the next
+look.
 """
 
 from __future__ import annotations
@@ -14,15 +15,27 @@ import ssl
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from ingot.trust.authority import Certificate
 from ingot.trust.errors import AuthorityError
-from ingot.trust.files import write_private
 
 log = logging.getLogger(__name__)
 
-LOOK_EVERY: Final = 60.0
+LOOK_EVERY: Final = 10.0
+
+
+class _Pair(NamedTuple):
+    chain: bytes
+    key: bytes
+
+    def load_into(self, context: ssl.SSLContext) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            # The ssl module reads files only, and those that there are may change meanwhile; this folder is ours alone.
+            cert_file, key_file = Path(folder) / "chain", Path(folder) / "key"
+            cert_file.write_bytes(self.chain)
+            key_file.write_bytes(self.key)
+            context.load_cert_chain(cert_file, key_file, password=_no_password)
 
 
 class ServingTls:
@@ -31,8 +44,8 @@ class ServingTls:
     def __init__(self, certificate: Callable[[], Certificate], *, client_ca: Path | None = None) -> None:
         """`client_ca`: only callers with a certificate of this authority are let in."""
         self._certificate = certificate
-        self._loaded = b""
-        self._ca_file = Path()
+        self._loaded: _Pair | None = None
+        self._authority = b""
         self.context: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         if client_ca is not None:
@@ -41,26 +54,27 @@ class ServingTls:
         self.look()
 
     @property
-    def ca_file(self) -> Path:
-        """The authority whom callers have to trust."""
-        return self._ca_file
+    def authority(self) -> bytes:
+        """Whom callers have to trust, PEM: the authority of the certificate that is served now."""
+        return self._authority
 
     def look(self) -> None:
-        """Load the certificate if it is another one. Blocks for some milliseconds."""
+        """Load the certificate if it is another one. Blocks for some milliseconds; where connections come in, `keep` it."""
+        self._load(*self._found())
+
+    def _found(self) -> tuple[_Pair, bytes]:
+        """What there is, once it has proved to fit: a context that fails to load a pair is left with half of it."""
         made = self._certificate()
-        self._ca_file = made.ca_file
-        chain, key = made.cert_file.read_bytes(), made.key_file.read_bytes()
-        if chain + key == self._loaded:
-            return
-        with tempfile.TemporaryDirectory() as folder:
-            # Copies, because the files may change between the trial and the loading; the folder is ours alone.
-            cert_file, key_file = Path(folder) / "chain", Path(folder) / "key"
-            write_private(cert_file, chain)
-            write_private(key_file, key)
-            # A context that fails to load a pair is left with half of it: so first one that nobody uses.
-            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert_file, key_file)
-            self.context.load_cert_chain(cert_file, key_file)
-        self._loaded = chain + key
+        pair = _Pair(made.cert_file.read_bytes(), made.key_file.read_bytes())
+        if pair != self._loaded:
+            pair.load_into(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER))
+        return pair, made.ca_file.read_bytes()
+
+    def _load(self, pair: _Pair, authority: bytes) -> None:
+        if pair != self._loaded:
+            pair.load_into(self.context)
+            self._loaded = pair
+        self._authority = authority
 
     async def keep(self, every: float = LOOK_EVERY) -> None:
         """Look again and again, until cancelled."""
@@ -68,10 +82,17 @@ class ServingTls:
         while True:
             await asyncio.sleep(every * random.uniform(0.9, 1.1))  # noqa: S311 - jitter
             try:
-                await asyncio.to_thread(self.look)
+                found = await asyncio.to_thread(self._found)
+                # On the loop, which makes the connections: one that began between chain and key would find no key.
+                self._load(*found)
                 told = ""
             except (OSError, ValueError, AuthorityError) as error:
                 # Also ssl.SSLError. What is loaded still serves; somebody has until it expires to mend the files.
                 if str(error) != told:
                     log.warning("the serving certificate cannot be loaded: %s", error)
                     told = str(error)
+
+
+def _no_password() -> str:
+    """Without this, a key with a password would have OpenSSL ask for it on the terminal."""
+    raise OSError("the key of the serving certificate has a password; give one without")

@@ -68,14 +68,14 @@ def test_the_webhooks_own_certificate_is_for_the_names_it_is_called_by(tmp_path:
     ]
     assert replace(WEBHOOK, endpoint="https://rack.example:9443")._names()[-1] == "rack.example"
     tls = WEBHOOK.tls(state)
-    assert tls.ca_file == tmp_path / "ca/ca.crt"
+    assert tls.authority == (tmp_path / "ca/ca.crt").read_bytes()
 
 
 def test_a_mounted_certificate_is_used_as_it_is(tmp_path: Path) -> None:
     made = Authority(tmp_path / "their-ca").issue(tmp_path / "certs", "tls", ["ingot.metal.svc"])
     (tmp_path / "certs/ca.crt").write_bytes(made.ca_file.read_bytes())
     tls = replace(WEBHOOK, certs=tmp_path / "certs").tls(StateFolder(tmp_path / "state"))
-    assert tls.ca_file == tmp_path / "certs/ca.crt"
+    assert tls.authority == made.ca_file.read_bytes()
     assert not (tmp_path / "state").exists()
 
 

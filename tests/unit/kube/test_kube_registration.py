@@ -24,15 +24,12 @@ WISH = Wish(subjects=[Subject(WIDGET)], endpoint="https://10.0.0.1:9443/")
 
 
 class Authority:
-    """A certificate authority that can be renewed, and lost."""
+    """A certificate authority that can be renewed."""
 
     def __init__(self) -> None:
         self.pem = b"-----first-----"
-        self.lost = False
 
     def __call__(self) -> bytes:
-        if self.lost:
-            raise FileNotFoundError("no such file: ca.crt")
         return self.pem
 
 
@@ -174,18 +171,6 @@ async def test_trouble_is_told_and_tried_again(
         await eventually(lambda: "you may not" in registration.trouble)
         await eventually(lambda: not registration.trouble)
     assert registered(api)
-
-
-async def test_a_file_that_is_missing_for_a_while_is_trouble_and_no_end(
-    api: ScriptedApi, client: Client, authority: Authority, eventually: Eventually
-):
-    async with kept(client, authority, look_every=0.01) as registration:
-        await eventually(lambda: bool(registered(api)))
-        authority.lost = True
-        await eventually(lambda: "no such file: ca.crt" in registration.trouble)
-        authority.lost, authority.pem = False, b"-----second-----"
-        await eventually(lambda: not registration.trouble)
-    assert bundle(api) == b"-----second-----"
 
 
 async def test_two_who_register_together_do_not_quarrel(

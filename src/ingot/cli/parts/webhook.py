@@ -60,7 +60,7 @@ class Webhook:
         )
         # Operators that look after one namespace each have a configuration each.
         name = f"{CONFIGURATION}-{self.namespace}" if self.namespace else CONFIGURATION
-        return Registration(client, name, wish, ca_bundle=lambda: tls.ca_file.read_bytes())
+        return Registration(client, name, wish, ca_bundle=lambda: tls.authority)
 
     def _certificate(self, state: StateFolder) -> Certificate:
         if self.certs is not None:

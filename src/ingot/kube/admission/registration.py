@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 FailurePolicy = Literal["Fail", "Ignore"]
 
 CHECK_EVERY: Final = 300.0
-LOOK_AT_CA_EVERY: Final = 10.0
+LOOK_AT_CA_EVERY: Final = 1.0
 TIMEOUT: Final = 10
 BACKOFF: Final = Backoff(first=1.0, limit=60.0)
 _OTHERS_FASTER: Final = 3
@@ -148,7 +148,7 @@ class Registration:
         look_every: float = LOOK_AT_CA_EVERY,
         check_every: float = CHECK_EVERY,
     ) -> None:
-        """`ca_bundle` reads the certificate authority, PEM; it is asked often."""
+        """`ca_bundle` is the certificate authority, PEM, as of now; it is asked every second and must not block."""
         self._client = client
         self._key = Key("", name)
         self._wish = wish
@@ -163,11 +163,11 @@ class Registration:
         failures = 0
         while True:
             try:
-                bundle = await asyncio.to_thread(self._ca_bundle)
+                bundle = self._ca_bundle()
                 await self.ensure(bundle)
                 failures, self.trouble = 0, ""
                 await self._until_due(bundle)
-            except (KubeError, OSError) as error:
+            except KubeError as error:
                 failures += 1
                 self._troubled(f"webhook configuration {self._key}: {error}")
                 await asyncio.sleep(BACKOFF.delay(failures))
@@ -208,7 +208,7 @@ class Registration:
             pause = min(left, self._look_every)
             await asyncio.sleep(pause)
             left -= pause
-            if await asyncio.to_thread(self._ca_bundle) != bundle:
+            if self._ca_bundle() != bundle:
                 return
 
     def _troubled(self, why: str) -> None:

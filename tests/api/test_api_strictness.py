@@ -192,6 +192,38 @@ async def test_a_patch_that_says_a_thing_twice_or_sets_what_is_not_known(api: Ap
     assert warnings(lax) == ['duplicate field "data.q"', 'unknown field "bogus"']
 
 
+async def test_what_is_not_known_is_told_even_where_it_would_not_be_heard(api: Api) -> None:
+    services = f"/api/v1/namespaces/{api.namespace}/services"
+    service = {"metadata": {"name": "x"}, "spec": {"ports": [{"port": 80}]}}
+    for path, body in ((api.hosts, a_host("x")), (services, service)):
+        odd = {**body, "status": {"zap": 1}}
+        strict = await api.post(path, odd, fieldValidation="Strict")
+        assert (strict.code, strict.body["reason"]) == (400, "BadRequest")
+        assert 'strict decoding error: unknown field "status.zap"' in strict.body["message"]
+        made = await api.post(path, odd)
+        assert (made.code, warnings(made)) == (201, ['unknown field "status.zap"'])
+        for place, patch, name in (
+            (f"{path}/x", {"status": {"zap": 1}}, "status.zap"),
+            (f"{path}/x/status", {"spec": {"zap": 1}}, "spec.zap"),
+        ):
+            patched = await api.patch(place, patch)
+            assert (patched.code, warnings(patched)) == (200, [f'unknown field "{name}"'])
+            assert patched.version == made.version
+            refused = await api.patch(place, patch, fieldValidation="Strict")
+            assert (refused.code, refused.body["details"]["causes"][0]["field"]) == (422, "patch")
+
+
+async def test_a_refusal_takes_its_warnings_along(api: Api) -> None:
+    odd = a_host("x", spec={"online": "no", "zap": 1})
+    refused = await api.post(api.hosts, odd)
+    assert (refused.code, warnings(refused)) == (422, ['unknown field "spec.zap"'])
+    await api.new_host("x")
+    there = await api.post(api.hosts, a_host("x", spec={"online": False, "zap": 1}))
+    assert (there.code, warnings(there)) == (409, ['unknown field "spec.zap"'])
+    patched = await api.patch(api.host("x"), {"spec": {"online": "no", "zap": 1}})
+    assert (patched.code, warnings(patched)) == (422, ['unknown field "spec.zap"'])
+
+
 # Options
 
 

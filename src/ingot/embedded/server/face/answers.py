@@ -7,6 +7,7 @@ never in memory as a whole.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
@@ -64,6 +65,16 @@ def warn(response: R, sentences: Iterable[str]) -> R:
     for sentence in sentences:
         response.headers.add("Warning", f'299 - "{_header_text(sentence)}"')
     return response
+
+
+@contextlib.contextmanager
+def warning(sentences: Sequence[str]) -> Iterator[None]:
+    """What there is to say about a write is said beside its refusal, too."""
+    try:
+        yield
+    except Refused as refusal:
+        refusal.warnings = sentences
+        raise
 
 
 def endless() -> web.StreamResponse:

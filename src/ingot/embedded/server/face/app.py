@@ -234,7 +234,8 @@ class Api:
             raise bad_request(f"{where.kind.resource} live in a namespace, and the path names none")
         manner = requests.manner(request.query, request.headers, who, word="create")
         document = await bodies.object_of(where.kind, request, manner)
-        item = await self._writing.create(where.kind, where.namespace, document, manner)
+        with answers.warning(manner.warnings):
+            item = await self._writing.create(where.kind, where.namespace, document, manner)
         return answers.warn(answers.of_bytes(view.one(item), status=201), manner.warnings)
 
     async def _act(self, request: web.BaseRequest, who: Identity, where: Target) -> web.Response:
@@ -273,22 +274,20 @@ class Api:
             edit = await bodies.edit(request, where.kind, manner)
         if scaling_only:
             edit = scaling.through_scale(where.kind, edit)
-        item = await self._writing.change(
-            where.kind,
-            Key(where.namespace, where.name),
-            edit,
-            manner,
-            subresource=where.subresource,
-        )
+        with answers.warning(manner.warnings):
+            item = await self._writing.change(
+                where.kind, Key(where.namespace, where.name), edit, manner, subresource=where.subresource
+            )
         return answers.warn(answers.of_bytes(view.one(item)), manner.warnings)
 
     async def _apply(
         self, request: web.BaseRequest, where: Target, view: View, manner: Manner
     ) -> web.Response:
         config = await bodies.configuration(request, manner, force=requests.flag(request.query, "force"))
-        item, new = await self._writing.apply(
-            where.kind, Key(where.namespace, where.name), config, manner, subresource=where.subresource
-        )
+        with answers.warning(manner.warnings):
+            item, new = await self._writing.apply(
+                where.kind, Key(where.namespace, where.name), config, manner, subresource=where.subresource
+            )
         return answers.warn(answers.of_bytes(view.one(item), status=201 if new else 200), manner.warnings)
 
     async def _delete(

@@ -5,6 +5,8 @@ Functions that refuse, or that say what a rule needs to know; none of them store
 
 from __future__ import annotations
 
+import copy
+
 from ingot.embedded.server.documents import Document, dig, encode
 from ingot.embedded.server.errors import (
     Cause,
@@ -157,6 +159,18 @@ def own_part_only(kind: Kind, new: Document, old: Document, subresource: str) ->
         if "status" in old:
             new["status"] = old["status"]
     return new
+
+
+def unknown_unheard(kind: Kind, new: Document, old: Document, subresource: str = "") -> list[str]:
+    """The fields that nobody knows in the part that `own_part_only` will not let through. They are told all the same."""
+    if subresource == "status":
+        part = {name: value for name, value in new.items() if name not in ("metadata", "status")}
+    elif kind.has_status and not subresource and "status" in new:
+        part = {"status": new["status"]}
+    else:
+        return []
+    changed = {name: value for name, value in part.items() if value != old.get(name)}
+    return kind.shape.conform(copy.deepcopy(changed), defaults=False) if changed else []
 
 
 def was_so_before(found: Cause, new: Document, old: Document | None) -> bool:

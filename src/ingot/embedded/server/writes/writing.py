@@ -103,6 +103,7 @@ class Writing:
         meta.born(kind, metadata)
         new = {**document, "metadata": metadata}
         if kind.has_status and not kind.born_with_status:
+            unknown += checks.unknown_unheard(kind, new, {})
             new.pop("status", None)
         self._shape(kind, new, None, unknown, manner)
         if managed is None:
@@ -225,6 +226,8 @@ class Writing:
         if not subresource:
             checks.check_immutable(kind, metadata, old["metadata"])
         meta.carried_over(metadata, old["metadata"])
+        if managed is None:
+            unknown += checks.unknown_unheard(kind, new, old, subresource)
         new = checks.own_part_only(kind, {**new, "metadata": metadata}, old, subresource)
         meta.carried_over(new["metadata"], old["metadata"])
         self._shape(kind, new, old, unknown, manner)

@@ -3,7 +3,7 @@
 Owns a CA that lives in a folder (`ca.crt`, `ca.key`) and is made on first use. `issue` writes a serving certificate for the
 names and addresses given and renews it when less than a third of its life is left, when it no longer covers what is asked
 for, or when it was issued by another CA; otherwise it leaves the files alone. Processes that start together may open the same
-new folder: one makes the CA, the others use it. Keys are readable by their owner only, files
+new folder, or want the same certificate: one makes it, the others use it. Keys are readable by their owner only, files
 appear whole or not at all, so a process that is killed while it writes leaves nothing half made.
 
 The CA renews itself too, when less than a third of its life is left: a new certificate over the same key and name. Who
@@ -27,7 +27,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from ingot.trust.errors import AuthorityError
+from ingot.trust.errors import AuthorityError, TrustError
 from ingot.trust.files import alone_in, write_private, write_public
 
 CA_LIFE: Final = timedelta(days=3650)
@@ -74,7 +74,9 @@ class Authority:
         self._certificate, self._key = self._ready()
         made = Certificate(folder / f"{name}.crt", folder / f"{name}.key", self.ca_file)
         if not self._still_good(made, hosts):
-            self._write_leaf(made, name, hosts)
+            with alone_in(folder):
+                if not self._still_good(made, hosts):
+                    self._write_leaf(made, name, hosts)
         return made
 
     def _ready(self) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
@@ -151,9 +153,9 @@ class Authority:
         try:
             certificate = x509.load_pem_x509_certificate(made.cert_file.read_bytes())
             key = _load_key(made.key_file)
-        except (ValueError, TypeError, UnsupportedAlgorithm):
+            names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        except (ValueError, TypeError, UnsupportedAlgorithm, x509.ExtensionNotFound):
             return False  # not what we wrote; a new one is as good
-        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         left = certificate.not_valid_after_utc - datetime.now(UTC)
         # A crash between writing the key and the certificate leaves a pair that does not fit.
         fits = certificate.public_key() == key.public_key()
@@ -208,8 +210,17 @@ def _alternative_names(hosts: Sequence[str]) -> list[x509.GeneralName]:
         try:
             names.append(x509.IPAddress(ipaddress.ip_address(host)))
         except ValueError:
-            names.append(x509.DNSName(host))
+            names.append(_dns_name(host))
     return names
+
+
+def _dns_name(host: str) -> x509.DNSName:
+    try:
+        return x509.DNSName(host)
+    except ValueError:
+        raise TrustError(
+            f"{host!r} is neither a host name nor an IP address, so no certificate can be made for it"
+        ) from None
 
 
 def _key_bytes(key: ec.EllipticCurvePrivateKey) -> bytes:

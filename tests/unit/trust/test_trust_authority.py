@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from ingot.trust import Authority, AuthorityError, client_context
+from ingot.trust import Authority, AuthorityError, TrustError, client_context
 
 
 async def _handshake(server: ssl.SSLContext, client: ssl.SSLContext) -> None:
@@ -147,3 +147,30 @@ def test_a_serving_certificate_that_is_garbage_is_made_anew(tmp_path: Path) -> N
     made = authority.issue(tmp_path, "server", ["127.0.0.1"])
     made.cert_file.write_text("garbage")
     authority.issue(tmp_path, "server", ["127.0.0.1"]).server_context()
+
+
+def test_a_serving_certificate_without_names_is_made_anew(tmp_path: Path) -> None:
+    authority = Authority(tmp_path / "ca")
+    made = authority.issue(tmp_path, "server", ["127.0.0.1"])
+    for source, target in (("ca.crt", made.cert_file), ("ca.key", made.key_file)):
+        shutil.copy(tmp_path / "ca" / source, target)
+    authority.issue(tmp_path, "server", ["127.0.0.1"]).server_context()
+
+
+def test_many_who_issue_the_same_certificate_at_once_leave_a_pair_that_fits(tmp_path: Path) -> None:
+    authority = Authority(tmp_path / "ca")
+
+    def issue(folder: Path) -> None:
+        authority.issue(folder, "server", ["127.0.0.1"])
+
+    with ThreadPoolExecutor(8) as pool:
+        for number in range(20):
+            folder = tmp_path / str(number)
+            list(pool.map(issue, [folder] * 8))
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(folder / "server.crt", folder / "server.key")
+
+
+def test_what_is_no_host_name_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(TrustError, match=r"'bücher\.test' is neither a host name nor an IP address"):
+        Authority(tmp_path / "ca").issue(tmp_path, "server", ["bücher.test"])

@@ -133,6 +133,26 @@ async def test_a_watch_that_meets_an_error_ends_with_an_event_and_not_with_a_sec
     assert "value-42" not in caplog.text
 
 
+async def test_a_watcher_who_reads_nothing_does_not_fill_the_servers_memory(tmp_path: Path) -> None:
+    async with served(tmp_path, crds=()) as api:
+        seen = 0
+        watch = await api.session.get(api.url + SECRETS, params={"watch": "true"})
+        large = {"metadata": {"name": "s"}, "stringData": {"v": "x" * 700_000}}
+        assert (await api.call("POST", SECRETS, large))[0] == 201
+        for number in range(100):
+            label = {"metadata": {"labels": {"n": str(number)}}}
+            assert (await api.call("PATCH", f"{SECRETS}/s", label))[0] == 200
+        # What he missed is beyond the history now: reading at last, he sees a part and is told to list again.
+        told = b""
+        async with asyncio.timeout(60):
+            while b'"type":"ERROR"' not in told:
+                told = told[-20:] + (piece := await watch.content.readany())
+                assert piece
+                seen += piece.count(b"\n")
+        assert seen < 100
+        watch.close()
+
+
 async def test_a_list_that_meets_an_error_is_cut_and_cannot_be_taken_for_the_whole(tmp_path: Path) -> None:
     async with fragile(tmp_path) as api:
         for name in ("first", *(f"large-{number}" for number in range(5)), "second"):

@@ -1,11 +1,14 @@
-"""Watches below HTTP: the order in which a slow watcher sees things."""
+"""Watches below HTTP: the order in which a slow watcher sees things, and what wakes a quiet one."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from running_server import widget_crd
 
 from ingot.embedded.server.face.rendering import View
@@ -13,6 +16,7 @@ from ingot.embedded.server.kinds.builtins import BUILT_IN
 from ingot.embedded.server.kinds.definitions import family_of
 from ingot.embedded.server.kinds.registry import Registry
 from ingot.embedded.server.reads.watching import WatchQuery, events
+from ingot.embedded.server.storage.bell import Bell, Listener
 from ingot.embedded.server.storage.store import Store
 
 WIDGET = family_of(widget_crd()).home
@@ -45,3 +49,50 @@ async def test_what_changes_while_a_slow_watcher_reads_what_is_there_is_seen_in_
     of_the_last = [event for event in told if event["object"]["metadata"]["name"] == "f"]
     assert [event["type"] for event in of_the_last] == ["ADDED", "MODIFIED", "MODIFIED"]
     assert [event["object"]["metadata"]["resourceVersion"] for event in of_the_last] == ["6", "7", "8"]
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    made = Store(tmp_path / "api.db", REGISTRY)
+    yield made
+    await made.close()
+
+
+@pytest.mark.looptime
+async def test_a_quiet_watch_without_bookmarks_sleeps_until_its_time_is_up(store: Store) -> None:
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
+    watch = events(store, WIDGET, WatchQuery(timeout=600), View(WIDGET))
+    assert [chunk async for chunk in watch] == []
+    assert loop.time() - begun == pytest.approx(600, abs=1)
+
+
+@pytest.mark.looptime
+async def test_a_quiet_watch_is_told_how_far_it_has_come_about_every_minute_and_at_its_end(
+    store: Store,
+) -> None:
+    watch = events(store, WIDGET, WatchQuery(timeout=600, bookmarks=True), View(WIDGET))
+    told = [json.loads(chunk) async for chunk in watch]
+    assert {event["type"] for event in told} == {"BOOKMARK"}
+    assert 10 <= len(told) <= 12
+
+
+@pytest.mark.looptime
+async def test_a_bell_wakes_all_who_wait_and_an_alarm_only_its_own() -> None:
+    loop = asyncio.get_running_loop()
+    bell = Bell()
+    woken: list[tuple[str, float]] = []
+
+    async def waits(name: str, until: float) -> None:
+        with Listener(bell) as listener:
+            for _ in range(2):
+                await listener.wait(until)
+                woken.append((name, round(loop.time() - begun)))
+
+    begun = loop.time()
+    waiting = [asyncio.create_task(waits("a", begun + 10)), asyncio.create_task(waits("b", begun + 100))]
+    await asyncio.sleep(5)
+    bell.ring()
+    await asyncio.gather(*waiting)
+    assert sorted(woken) == [("a", 5), ("a", 10), ("b", 5), ("b", 100)]
+    assert bell.waiting == set()

@@ -29,7 +29,17 @@ from ingot.embedded.server.errors import (
     method_not_allowed,
     too_large,
 )
-from ingot.embedded.server.face import answers, bodies, discovery, health, logs, requests, reviews, scaling
+from ingot.embedded.server.face import (
+    answers,
+    bodies,
+    discovery,
+    health,
+    logs,
+    requests,
+    reviews,
+    scaling,
+    stream,
+)
 from ingot.embedded.server.face.auth import OPEN_PATHS, Gate, Identity, require
 from ingot.embedded.server.face.bodies import BODY_LIMIT
 from ingot.embedded.server.face.describing import Describing
@@ -209,22 +219,17 @@ class Api:
     async def _watch(self, request: web.BaseRequest, where: Target, view: View) -> web.StreamResponse:
         chunks = watching.events(self._store, where.kind, requests.watch_query(where, request.query), view)
         response = answers.warn(answers.endless(), _deprecation(where.kind))
-        # The headers go out at once: a client that waits for an event must know that it is being served.
-        await response.prepare(request)
-        with self._metrics.watching(where.kind):
+        out = await stream.begun(request, response)
+        with self._metrics.watching(where.kind), contextlib.suppress(ConnectionError):
             try:
                 async for chunk in chunks:
-                    await response.write(chunk)
+                    await out.send(chunk)
             except ConnectionError:
-                log.debug("a watcher of %s went away", where.kind.resource)
-                return response
-            except (
-                Exception
-            ) as error:  # the answer has begun: what went wrong can only be told as its last event
+                raise
+            except Exception as error:  # the answer has begun: what went wrong can only be its last event
                 _log(request, error)
-                await _told_to_list_again(response)
-            with contextlib.suppress(ConnectionError):
-                await response.write_eof()
+                await out.send(b'{"type":"ERROR","object":%b}\n' % encode(internal(_UNEXPECTED).status()))
+            await out.end()
         return response
 
     async def _create(
@@ -348,12 +353,6 @@ def _replaced_by(replacement: Document) -> Callable[[Document], Document]:
 def _log(request: web.BaseRequest, error: Exception) -> None:
     places = "".join(traceback.format_tb(error.__traceback__))
     log.error("%s %s failed with %s\n%s", request.method, request.path, type(error).__name__, places)
-
-
-async def _told_to_list_again(response: web.StreamResponse) -> None:
-    status = encode(internal(_UNEXPECTED).status())
-    with contextlib.suppress(ConnectionError):
-        await response.write(b'{"type":"ERROR","object":%s}\n' % status)
 
 
 def server(api: Api) -> web.Server:

@@ -19,6 +19,7 @@ from ingot.embedded.server.face.rendering import View
 from ingot.embedded.server.kinds.kind import Kind
 from ingot.embedded.server.kinds.selectors import EVERYTHING, Selector
 from ingot.embedded.server.reads.reading import parsed_version
+from ingot.embedded.server.storage.bell import Listener
 from ingot.embedded.server.storage.collection import Change, Collection
 from ingot.embedded.server.storage.objects import Stored
 from ingot.embedded.server.storage.store import Store
@@ -64,24 +65,27 @@ async def _stream(
         if query.initial_events and query.bookmarks:
             yield _bookmark(view, cursor, annotations={_INITIAL_EVENTS_END: "true"})
     next_bookmark = loop.time() + BOOKMARK_EVERY * random.uniform(0.5, 1)  # noqa: S311 (spreads load; no secret)
-    while True:
-        try:
-            changes = collection.after(cursor)
-        except Refused as gone:
-            yield _line("ERROR", encode(gone.status()))
-            return
-        cursor = store.version
-        for chunk in _chunks(_relevant(changes, query, view)):
-            yield chunk
-        now = loop.time()
-        if query.bookmarks and now >= min(next_bookmark, deadline):
-            yield _bookmark(view, cursor)
-            next_bookmark = now + BOOKMARK_EVERY
-        if now >= deadline or store.closing or collection.era != era:
-            return
-        # What came while we sent has rung already; only when there is nothing new is it time to wait.
-        if cursor == store.version:
-            await collection.bell.wait(min(next_bookmark, deadline) - now)
+    if not query.bookmarks:
+        next_bookmark = deadline
+    now = loop.time()
+    with Listener(collection.bell) as listener:
+        while True:
+            try:
+                changes = collection.after(cursor)
+            except Refused as gone:
+                yield _line("ERROR", encode(gone.status()))
+                return
+            cursor = store.version
+            for chunk in _chunks(_relevant(changes, query, view)):
+                yield chunk
+            if query.bookmarks and now >= min(next_bookmark, deadline):
+                yield _bookmark(view, cursor)
+                next_bookmark = now + BOOKMARK_EVERY
+            if now >= deadline or store.closing or collection.era != era:
+                return
+            # What came while we sent has rung already; only when there is nothing new is it time to wait.
+            is_up_to_date = cursor == store.version
+            now = await listener.wait(min(next_bookmark, deadline)) if is_up_to_date else loop.time()
 
 
 def _first_version(store: Store, query: WatchQuery) -> int | None:

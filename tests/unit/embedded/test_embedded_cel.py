@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
-from running_server import widget_crd
+from running_server import WIDGETS, served, widget_crd
 
 from ingot.embedded.server.errors import Cause
 from ingot.embedded.server.kinds.cel import definitions
@@ -204,6 +206,34 @@ def test_what_all_rules_of_a_write_cost_is_limited() -> None:
         )
     ]
     assert broken(place, {"list": [1] * 1000}, None, []) == []
+
+
+async def test_a_change_made_while_the_rules_of_a_large_object_are_asked_is_not_lost(tmp_path: Path) -> None:
+    """That takes a while, in which others have their turn; so the decision may have to be taken again."""
+    item = ruled(an_object(name=TEXT, n=NUMBER), "self.n > 0", "self.name.startsWith('name')")
+    definition = widget_crd(properties={"list": {"type": "array", "items": item}, "small": NUMBER})
+    async with served(tmp_path, crds=[definition]) as api:
+        items = [{"name": name, "n": 1} for name in NAMES[:500]]
+        body = {
+            "apiVersion": "example.com/v1",
+            "kind": "Widget",
+            "metadata": {"name": "w"},
+            "spec": {"list": items},
+        }
+        assert (await api.call("POST", WIDGETS, body))[0] == 201
+
+        async def patched(spec: Json | None = None, **labels: str) -> int:
+            change = {"spec": spec or {}, "metadata": {"labels": labels}}
+            return (await api.call("PATCH", f"{WIDGETS}/w", change))[0]
+
+        larger = [{**item, "n": 2} for item in items]
+        changes = [patched({"list": larger}), *(patched(**{f"l{number}": "x"}) for number in range(5))]
+        assert await asyncio.gather(*changes) == [200] * 6
+        _, made = await api.call("GET", f"{WIDGETS}/w")
+        assert sorted(made["metadata"]["labels"]) == ["l0", "l1", "l2", "l3", "l4"]
+        assert made["spec"]["list"] == larger
+        items[7]["n"] = 0
+        assert await patched({"list": items}) == 422
 
 
 def test_elements_of_long_lists_are_compared_with_those_of_the_same_keys() -> None:

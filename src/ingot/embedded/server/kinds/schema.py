@@ -18,8 +18,10 @@ import jsonschema_rs
 
 from ingot.embedded.server.documents import Document, encode
 from ingot.embedded.server.errors import Cause, cause
-from ingot.embedded.server.kinds.cel import rules
+from ingot.embedded.server.kinds.cel import costs, rules
 
+# Objects of so many values can keep rules busy for more than some milliseconds.
+_LONG: Final = 1000
 _PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 _INT_OR_STRING: Final = "x-kubernetes-int-or-string"
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
@@ -49,6 +51,10 @@ class Shape:
         if self._validator.is_valid(document):
             return []
         return [_cause(error) for error in self._validator.iter_errors(document)]
+
+    def rules_take_long(self, new: Document) -> bool:
+        """Whether there are rules, and so much to put to them that others should not have to wait for it."""
+        return self._rules is not None and costs.weight(new) > _LONG
 
     def broken_rules(self, new: Document, old: Document | None, known: Sequence[Cause]) -> list[Cause]:
         """The rules that making `old` into `new` breaks. `known` is what is wrong with the document already."""

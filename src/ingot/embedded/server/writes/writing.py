@@ -1,13 +1,14 @@
 """Creating, changing and deleting: from what a client wants to what is stored.
 
 Every write goes the same way: bring the document into shape, let the server's own part stand, check, decide, store.
-The decision is taken on the newest state without waiting in between, so two writers never both win; where webhooks have
-to be asked in between, it is taken again if the object changed meanwhile. What would change nothing is not written. A
-refused write has changed nothing.
+The decision is taken on the newest state without waiting in between, so two writers never both win; where webhooks, or
+rules that take long, have to be asked in between, it is taken again if the object changed meanwhile. What would change
+nothing is not written. A refused write has changed nothing.
 """
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -42,7 +43,7 @@ from ingot.embedded.server.writes.webhooks import CREATE, DELETE, ITSELF, UPDATE
 
 Edit = Callable[[Document], Document]
 
-# How often a write is decided anew because the object changed while webhooks were asked.
+# How often a write is decided anew because the object changed while others were asked.
 _DECISIONS: Final = 10
 
 
@@ -96,7 +97,7 @@ class Writing:
         metadata = meta.read(kind, document, unknown)
         checks.check_type(kind, document)
         checks.check_place(kind, metadata, namespace)
-        if metadata.get("resourceVersion"):
+        if metadata.get("resourceVersion", "0") != "0":
             raise bad_request("resourceVersion should not be set on objects to be created")
         if not metadata.get("name") and metadata.get("generateName"):
             metadata["name"] = generated(metadata["generateName"])
@@ -121,7 +122,7 @@ class Writing:
             checks.check_place(kind, new["metadata"], namespace)
             key = Key(key.namespace, new["metadata"].get("name", ""))
         kind.complete(new)
-        self._check(kind, new, None)
+        await self._check(kind, new, None)
         if is_told:
             await self._webhooks.validated(attempt._replace(key=key), new, None, manner.warnings)
         if kind.namespaced:
@@ -205,7 +206,7 @@ class Writing:
         subresource: str = "",
         managed: list[Entry] | None = None,
     ) -> Stored | None:
-        """None when the object changed while webhooks were asked: then nothing is decided yet."""
+        """None when the object changed while webhooks or long rules were asked: then nothing is decided yet."""
         said = len(manner.warnings)
         old = current.document(kind)
         sent = dig(new, "metadata", "managedFields")
@@ -244,17 +245,17 @@ class Writing:
         else:
             managing.put(new, managed)
         attempt = Attempt(UPDATE, kind, key, manner.user, subresource, manner.dry_run)
-        if not self._webhooks.concern(attempt):
-            self._check(kind, new, old, subresource)
-            return await self._commit(kind, new, old, current, manner, subresource)
-        new = await self._mutated(attempt, new, old, manner)
-        checks.check_place(kind, new["metadata"], key.namespace, name=key.name)
-        managed_fields = new["metadata"].get("managedFields")
-        new = checks.own_part_only(kind, new, old, subresource)
-        if managed_fields is not None:
-            new["metadata"]["managedFields"] = managed_fields
-        self._check(kind, new, old, subresource)
-        await self._webhooks.validated(attempt, new, old, manner.warnings)
+        is_told = self._webhooks.concern(attempt)
+        if is_told:
+            new = await self._mutated(attempt, new, old, manner)
+            checks.check_place(kind, new["metadata"], key.namespace, name=key.name)
+            managed_fields = new["metadata"].get("managedFields")
+            new = checks.own_part_only(kind, new, old, subresource)
+            if managed_fields is not None:
+                new["metadata"]["managedFields"] = managed_fields
+        await self._check(kind, new, old, subresource)
+        if is_told:
+            await self._webhooks.validated(attempt, new, old, manner.warnings)
         if self._is_newest(kind, current):
             return await self._commit(kind, new, old, current, manner, subresource)
         del manner.warnings[said:]
@@ -356,11 +357,14 @@ class Writing:
         paths = unknown if kind.built_in else sorted(unknown)
         _report_doubts(kind, [*manner.doubts, *(f'unknown field "{path}"' for path in paths)], manner)
 
-    def _check(self, kind: Kind, new: Document, old: Document | None, subresource: str = "") -> None:
+    async def _check(self, kind: Kind, new: Document, old: Document | None, subresource: str = "") -> None:
         name = new["metadata"].get("name", "")
         problems = meta.problems(kind, new["metadata"], old["metadata"] if old else None)
         problems += [found for found in kind.shape.problems(new) if not checks.was_so_before(found, new, old)]
-        problems += kind.shape.broken_rules(new, old, problems)
+        if kind.shape.rules_take_long(new):
+            problems += await asyncio.to_thread(kind.shape.broken_rules, new, old, problems)
+        else:
+            problems += kind.shape.broken_rules(new, old, problems)
         if not problems:
             # An action does what no other write may, and has looked at the object itself.
             own = [] if subresource in kind.actions else kind.check(new, old)

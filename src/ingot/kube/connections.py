@@ -41,9 +41,12 @@ class Connections:
     @asynccontextmanager
     async def session(self, certificate: ClientCertificate | None) -> AsyncIterator[aiohttp.ClientSession]:
         """A session whose connections show this certificate."""
-        pool = await self._for(certificate)
+        before, pool = self._pool, self._for(certificate)
+        # Counted before anything is waited for: a pool without users may be closed by whoever replaces it.
         pool.users += 1
         try:
+            if before is not None and before is not pool and not before.users:
+                await before.session.close()
             yield pool.session
         finally:
             pool.users -= 1
@@ -55,22 +58,19 @@ class Connections:
         if pool is not None:
             await pool.session.close()
 
-    async def _for(self, certificate: ClientCertificate | None) -> _Pool:
+    def _for(self, certificate: ClientCertificate | None) -> _Pool:
         authority, known = self._access.trust.read(), self._pool
         if known is not None and (known.authority, known.certificate) == (authority, certificate):
             return known
         try:
-            made = _Pool(self._opened(certificate), authority, certificate)
+            self._pool = _Pool(self._opened(certificate), authority, certificate)
         except CredentialError as error:
             if known is None:
                 raise
             # Certificate and key are replaced one after the other: in between they do not fit.
             log.warning("%s; going on with what was used before", error)
             return known
-        self._pool = made
-        if known is not None and not known.users:
-            await known.session.close()
-        return made
+        return self._pool
 
     def _opened(self, certificate: ClientCertificate | None) -> aiohttp.ClientSession:
         secure = self._access.server.startswith("https://")

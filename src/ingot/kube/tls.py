@@ -46,15 +46,16 @@ def client_context(trust: Trust, certificate: ClientCertificate | None) -> ssl.S
 
 
 def _load(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        # The ssl module reads certificates from files only; this folder is ours alone and gone in a moment.
-        chain, key = Path(folder) / "chain", Path(folder) / "key"
-        chain.write_bytes(certificate.chain)
-        key.write_bytes(certificate.key.reveal().encode())
-        try:
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            # The ssl module reads certificates from files only; this folder is ours alone and gone in a moment.
+            chain, key = Path(folder) / "chain", Path(folder) / "key"
+            chain.write_bytes(certificate.chain)
+            key.write_bytes(certificate.key.reveal().encode())
             context.load_cert_chain(chain, key, password=_no_password)
-        except ssl.SSLError as error:
-            raise CredentialError(f"the client certificate cannot be used: {error}") from error
+    except OSError as error:
+        # Also ssl.SSLError; and a disk without space.
+        raise CredentialError(f"the client certificate cannot be used: {error}") from error
 
 
 def _no_password() -> str:

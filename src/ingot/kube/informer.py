@@ -23,6 +23,7 @@ from ingot.kube.cache import Cache, Change, HistoryWentBack, IndexFunction
 from ingot.kube.client import PAGE_SIZE, Client
 from ingot.kube.errors import ApiError, Gone, KubeError, NotFound, TooManyRequests, Unavailable
 from ingot.kube.metrics import CACHED_OBJECTS, WATCH_RESTARTS
+from ingot.kube.transport import LONGEST_RETRY_AFTER
 from ingot.kube.versions import is_older
 from ingot.kube.watching import Bookmark, Listed, News, Put, Removed
 
@@ -260,7 +261,7 @@ class Informer(Generic[T]):
         self._failures += 1
         delay = self._backoff.delay(self._failures)
         if isinstance(trouble, ApiError) and trouble.retry_after:
-            delay = max(delay, min(trouble.retry_after, self._backoff.limit))
+            delay = max(delay, min(trouble.retry_after, LONGEST_RETRY_AFTER))
         if trouble is not None and self.trouble != _gist(trouble):
             self.trouble = _gist(trouble)
             log.warning("%s cannot be followed, next try in %.1f s: %s", self.name, delay, self.trouble)

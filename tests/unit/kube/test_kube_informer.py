@@ -276,8 +276,8 @@ async def test_a_server_that_asks_for_time_is_given_it(api: ScriptedApi, client:
     api.faults.append(later)
     async with running(Informer(client, WIDGET, backoff=Backoff(first=0.001, limit=0.5), streamed_list=30)):
         waited = asyncio.get_running_loop().time() - asked[0]
-    # As long as it asks for, but never longer than the longest wait of our own.
-    assert waited >= 0.5
+    # Also where that is longer than the longest wait of our own.
+    assert waited >= 1
 
 
 async def test_an_object_that_turns_unreadable_leaves_the_cache_until_it_is_mended(

@@ -9,7 +9,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from kubernetes_api import MERGE, Answer, Api, a_host
+from kubernetes_api import HOSTS, MERGE, STRATEGIC, Answer, Api, a_host
 
 FORBIDDEN, UNSUPPORTED, INVALID = "FieldValueForbidden", "FieldValueNotSupported", "FieldValueInvalid"
 
@@ -135,10 +135,19 @@ async def test_a_list_can_be_had_as_it_was_at_a_version_or_not_older(api: Api) -
 
 
 async def test_a_version_that_is_yet_to_come_is_waited_for_in_vain(api: Api) -> None:
-    answer = await api.get(api.hosts, resourceVersion=str(10**15))
-    assert (answer.code, answer.body["reason"]) == (504, "Timeout")
-    assert answer.body["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
-    assert answer.body["details"]["retryAfterSeconds"] == 1
+    await api.new_host("h1")
+    for path in (api.hosts, api.host("h1"), f"{api.host('h1')}/status"):
+        answer = await api.get(path, resourceVersion=str(10**15))
+        assert (answer.code, answer.body["reason"]) == (504, "Timeout")
+        assert answer.body["message"].startswith("Timeout: Too large resource version: ")
+        assert answer.body["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+        assert answer.body["details"]["retryAfterSeconds"] == 1
+
+
+async def test_an_object_can_be_asked_for_as_new_as_one_has_seen_it(api: Api) -> None:
+    made = await api.new_host("h1")
+    for version in ("0", made.version):
+        assert (await api.get(api.host("h1"), resourceVersion=version)).version == made.version
 
 
 @pytest.mark.parametrize("word", ["true", "1", "True", "yes"])
@@ -216,6 +225,7 @@ async def test_initial_events_of_metadata_and_tables_end_with_a_bookmark_too(api
     ("options", "cause"),
     [
         ({"dryRun": "Some"}, ("dryRun", UNSUPPORTED)),
+        ({"dryRun": ""}, ("dryRun", UNSUPPORTED)),
         ({"fieldValidation": "Maybe"}, ("fieldValidation", UNSUPPORTED)),
         ({"fieldManager": "x" * 129}, ("fieldManager", "FieldValueTooLong")),
         ({"fieldManager": "a\nb"}, ("fieldManager", INVALID)),
@@ -348,4 +358,49 @@ async def test_methods_that_a_place_does_not_have_are_not_allowed(api: Api) -> N
         await api.post("/version", {}),
     ):
         assert (answer.code, answer.body["reason"]) == (405, "MethodNotAllowed")
-    assert (await api.call("PATCH", api.hosts, {}, type_=MERGE)).code in (400, 405)
+
+
+async def test_a_change_of_a_collection_names_no_object(api: Api) -> None:
+    for answer in (
+        await api.put(api.hosts, a_host("h1")),
+        await api.call("PATCH", api.hosts, {}, type_=MERGE),
+    ):
+        assert (answer.code, answer.body["message"]) == (400, "name must be provided")
+    for answer in (await api.put(api.secrets, {}), await api.call("PATCH", api.secrets, {}, type_=MERGE)):
+        assert (answer.code, answer.body["reason"]) == (405, "MethodNotAllowed")
+
+
+async def test_over_all_namespaces_one_can_only_look(api: Api) -> None:
+    for path, code in (("/api/v1/secrets", 405), (f"{HOSTS}/baremetalhosts", 404)):
+        assert (await api.get(path, limit="1")).code == 200
+        assert (await api.post(path, a_host("h1"))).code == code
+        assert (await api.put(path, a_host("h1"))).code == code
+        assert (await api.call("PATCH", path, {}, type_=MERGE)).code == code
+        assert (await api.delete(path, labelSelector="nobody=here", dryRun="All")).code == code
+
+
+async def test_what_is_posted_to_the_place_of_an_object_is_for_custom_kinds_only(api: Api) -> None:
+    made = await api.post(api.host("h1"), a_host("h2"))
+    assert (made.code, made.body["metadata"]["name"]) == (201, "h2")
+    assert (await api.post(api.host("h1"), a_host("h2"))).body["reason"] == "AlreadyExists"
+    assert (await api.post(f"{api.secrets}/s", {"metadata": {"name": "s"}})).code == 405
+
+
+async def test_a_delete_whose_body_is_something_else_deletes_nothing(api: Api) -> None:
+    made = await api.new_host("h1")
+    answer = await api.call("DELETE", api.host("h1"), {"kind": "Other"})
+    # Kubernetes calls it its own fault.
+    assert answer.code in (400, 500)
+    assert (await api.get(api.host("h1"))).version == made.version
+
+
+async def test_a_new_object_may_say_that_it_has_no_version_yet(api: Api) -> None:
+    assert (await api.post(api.hosts, a_host("h1", resourceVersion="0"))).code == 201
+    assert (await api.post(api.secrets, {"metadata": {"name": "s", "resourceVersion": "0"}})).code == 201
+
+
+async def test_a_strategic_patch_that_is_nothing_changes_nothing(api: Api) -> None:
+    made = await api.post(api.secrets, {"metadata": {"name": "s"}})
+    answer = await api.patch(f"{api.secrets}/s", b"null", STRATEGIC)
+    assert (answer.code, answer.version) == (200, made.version)
+    assert (await api.patch(f"{api.secrets}/s", b"null", MERGE)).code == 400

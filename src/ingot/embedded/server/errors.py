@@ -209,7 +209,7 @@ def version_too_new(asked: int, current: int) -> Refused:
     return Refused(
         504,
         "Timeout",
-        f"Too large resource version: {asked}, current: {current}",
+        f"Timeout: Too large resource version: {asked}, current: {current}",
         details={"retryAfterSeconds": 1},
         causes=[Cause("", "ResourceVersionTooLarge", "Too large resource version")],
     )

@@ -191,7 +191,8 @@ class Api:
         view = _view(request, where, of_list=word in ("list", "deletecollection"))
         match word:
             case "get":
-                found = reading.get(self._store, where.kind, Key(where.namespace, where.name))
+                key, seen = Key(where.namespace, where.name), request.query.get("resourceVersion", "")
+                found = reading.get(self._store, where.kind, key, seen)
                 return answers.of_bytes(view.one(found))
             case "list":
                 page = reading.page(self._store, where.kind, requests.list_query(where, request.query))
@@ -235,8 +236,6 @@ class Api:
     async def _create(
         self, request: web.BaseRequest, who: Identity, where: Target, view: View
     ) -> web.Response:
-        if where.kind.namespaced and not where.namespace:
-            raise bad_request(f"{where.kind.resource} live in a namespace, and the path names none")
         manner = requests.manner(request.query, request.headers, who, word="create")
         document = await bodies.object_of(where.kind, request, manner)
         with answers.warning(manner.warnings):
@@ -317,8 +316,6 @@ class Api:
     async def _delete_collection(
         self, request: web.BaseRequest, who: Identity, where: Target, view: View
     ) -> web.StreamResponse:
-        if where.kind.namespaced and not where.namespace:
-            raise method_not_allowed("deleting a whole collection needs a namespace")
         wish = await requests.deletion(request, request.query, who)
         page = reading.page(self._store, where.kind, requests.list_query(where, request.query))
         deleted = [item async for item in self._deleted(where, page.items, wish)]

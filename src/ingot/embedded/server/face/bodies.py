@@ -82,7 +82,9 @@ async def edit(request: web.BaseRequest, kind: Kind, manner: Manner) -> Edit:
             return lambda current: json_patched(current, _parsed(body, "error decoding patch: "))
         case "application/strategic-merge-patch+json" if kind.built_in:
             return lambda current: strategically_merged(
-                current, _without_type(_patch(body, doubts, before="")), structure(kind)
+                current,
+                _without_type(_patch(body, doubts, before="", none_is_nothing=True)),
+                structure(kind),
             )
         case _:
             raise unsupported_media_type(_unknown_format(patch_types(kind)))
@@ -163,8 +165,16 @@ def _applied(body: bytes) -> yamls.Read:
         raise bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from None
 
 
-def _patch(body: bytes, doubts: list[str] | None, before: str = "error decoding patch: ") -> Document:
+def _patch(
+    body: bytes,
+    doubts: list[str] | None,
+    before: str = "error decoding patch: ",
+    *,
+    none_is_nothing: bool = False,
+) -> Document:
     value = _parsed(body, before)
+    if value is None and none_is_nothing:
+        return {}
     if not isinstance(value, dict):
         raise bad_request(f"{before}expected a JSON object, found {_named(value)}")
     if doubts is not None:

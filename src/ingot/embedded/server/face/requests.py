@@ -16,6 +16,7 @@ from aiohttp import web
 from ingot.embedded.server.documents import Document, is_count
 from ingot.embedded.server.errors import (
     Cause,
+    Refused,
     bad_request,
     cause,
     invalid_options,
@@ -80,12 +81,19 @@ def _split(path: str) -> tuple[str, str, list[str]]:
 
 def verb(method: str, where: Target, parameters: Mapping[str, str]) -> str:
     """What Kubernetes calls this: the word that permissions are about."""
+    kind = where.kind
+    if kind.namespaced and not where.namespace and method != "GET":
+        # Over all namespaces one can only look.
+        raise _no_such_method() if kind.built_in else unknown_path()
     match method, bool(where.name):
         case "GET", True:
             return "get"
         case "GET", False:
             return "watch" if flag(parameters, "watch") else "list"
-        case "POST", named if not named or where.subresource in where.kind.actions:
+        case "POST", named if not named or where.subresource in kind.actions:
+            return "create"
+        case "POST", True if not kind.built_in and not where.subresource:
+            # Kubernetes does not look at the end of this path; the body says the name.
             return "create"
         case "PUT", True:
             return "update"
@@ -93,8 +101,14 @@ def verb(method: str, where: Target, parameters: Mapping[str, str]) -> str:
             return "patch"
         case "DELETE", named:
             return "delete" if named else "deletecollection"
+        case "PUT" | "PATCH", _ if not kind.built_in:
+            raise bad_request("name must be provided")
         case _:
-            raise method_not_allowed("the server does not allow this method on the requested resource")
+            raise _no_such_method()
+
+
+def _no_such_method() -> Refused:
+    return method_not_allowed("the server does not allow this method on the requested resource")
 
 
 def check_served(where: Target, word: str) -> None:
@@ -170,7 +184,8 @@ def manner(parameters: Mapping[str, str], headers: Mapping[str, str], who: Ident
     if validation not in ("", "Ignore", "Warn", "Strict"):
         words = 'supported values: "", "Ignore", "Strict", "Warn"'
         causes.append(cause("NotSupported", "fieldValidation", words, shown=f'"{validation[:40]}"'))
-    if (dry := parameters.get("dryRun", "")) not in ("", "All"):
+    dry = parameters.get("dryRun")
+    if dry not in (None, "All"):
         causes.append(cause("NotSupported", "dryRun", 'supported values: "All"', shown=f'["{dry[:40]}"]'))
     causes += _manager_problems(name)
     causes += _apply_problems(parameters, headers.get("Content-Type", ""), word=word)
@@ -207,12 +222,12 @@ def _apply_problems(parameters: Mapping[str, str], content_type: str, *, word: s
 
 
 def _dry_run(text: str) -> bool:
-    if text not in ("", "All"):
+    if text != "All":
         words = 'supported values: "All"'
         raise invalid_options(
             "DeleteOptions", [cause("NotSupported", "dryRun", words, shown=f'["{text[:40]}"]')]
         )
-    return text == "All"
+    return True
 
 
 # Deletions
@@ -220,13 +235,17 @@ def _dry_run(text: str) -> bool:
 
 async def deletion(request: web.BaseRequest, parameters: Mapping[str, str], who: Identity) -> Deletion:
     given = await bodies.options(request)
+    if given.get("kind") not in (None, "", "DeleteOptions"):
+        raise bad_request(
+            f"the body of a delete says how to delete; it is a {given['kind']}, not DeleteOptions"
+        )
     preconditions = _typed(given, "preconditions", dict) or {}
     policy = _typed(given, "propagationPolicy", str) or parameters.get("propagationPolicy") or ""
     if causes := options.delete_problems(given, policy):
         raise invalid_options("DeleteOptions", causes)
     if not policy and given.get("orphanDependents") is True:
         policy = "Orphan"
-    dry = _typed(given, "dryRun", list) or [parameters.get("dryRun", "")]
+    dry = _typed(given, "dryRun", list) or [text for name, text in parameters.items() if name == "dryRun"]
     grace = _typed(given, "gracePeriodSeconds", int)
     if grace is None and parameters.get("gracePeriodSeconds"):
         grace = _number(parameters, "gracePeriodSeconds")

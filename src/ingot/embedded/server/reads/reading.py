@@ -48,7 +48,10 @@ class _Token(msgspec.Struct, frozen=True):
     name: str
 
 
-def get(store: Store, kind: Kind, key: Key) -> Stored:
+def get(store: Store, kind: Kind, key: Key, version: str = "") -> Stored:
+    """The object as it is. `version` is what the client has seen already."""
+    if version not in ("", "0"):
+        _seen(store, version)
     found = store.get(kind, key)
     if found is None:
         raise not_found(kind, key.name)
@@ -87,12 +90,18 @@ def _starting_point(store: Store, query: Query) -> tuple[int, Key | None]:
             raise bad_request("the continue token is not valid: this API has not given it out")
         return token.version, Key(token.namespace, token.name)
     if query.version not in ("", "0"):
-        asked = parsed_version(query.version)
-        if asked > store.version:
-            raise version_too_new(asked, store.version)
+        asked = _seen(store, query.version)
         if query.exact:
             return asked, None
     return store.version, None
+
+
+def _seen(store: Store, text: str) -> int:
+    """A version that a client says it has seen, which then must have been."""
+    asked = parsed_version(text)
+    if asked > store.version:
+        raise version_too_new(asked, store.version)
+    return asked
 
 
 def _matching(

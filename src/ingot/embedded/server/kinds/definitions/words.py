@@ -32,7 +32,7 @@ MAP_TYPE: Final = "x-kubernetes-map-type"
 KEYS: Final = "x-kubernetes-list-map-keys"
 
 # Every word of a schema, and what its value must be.
-_TEXT, _NUMBER, _WHOLE, _FLAG, _TEXTS, _ONE, _MANY, _NAMED, _RULES, _ANY = (
+_TEXT, _NUMBER, _WHOLE, _FLAG, _TEXTS, _ONE, _MANY, _NAMED, _RULES, _VALUES, _ANY = (
     "a string",
     "a number",
     "an integer",
@@ -42,6 +42,7 @@ _TEXT, _NUMBER, _WHOLE, _FLAG, _TEXTS, _ONE, _MANY, _NAMED, _RULES, _ANY = (
     "a list of schemas",
     "a map of schemas",
     "a list of rules",
+    "a list",
     "anything",
 )
 _WORDS: Final[dict[str, str]] = {
@@ -58,7 +59,8 @@ _WORDS: Final[dict[str, str]] = {
     **dict.fromkeys(JUNCTORS, _MANY),
     **dict.fromkeys(("properties", "patternProperties", "definitions", "dependencies"), _NAMED),
     "x-kubernetes-validations": _RULES,
-    **dict.fromkeys(("default", "enum", "externalDocs", "example"), _ANY),
+    "enum": _VALUES,
+    **dict.fromkeys(("default", "externalDocs", "example"), _ANY),
 }
 
 
@@ -77,13 +79,18 @@ def children(schema: Schema) -> Iterator[tuple[str, Any]]:
 def cut_unknown(schema: Document) -> list[str]:
     """Drop what is no word of a schema, in place, and answer with the paths of it.
 
-    A null counts as absent, and so does a flag that is off, except for the one that says something then.
+    A null counts as absent, or where a schema must be as an empty one; and a flag that is off counts as absent, except for the
+    one that says something then.
     """
     unknown = [word for word in schema if word not in _WORDS]
     for word, value in list(schema.items()):
         off = value is False and _WORDS.get(word) == _FLAG and word != PRESERVE
         if word not in _WORDS or value is None or off:
             del schema[word]
+        elif isinstance(value, list) and _WORDS[word] in (_ONE, _MANY):
+            schema[word] = [{} if item is None else item for item in value]
+        elif isinstance(value, dict) and _WORDS[word] == _NAMED:
+            schema[word] = {name: {} if item is None else item for name, item in value.items()}
     for path, child in children(schema):
         if isinstance(child, dict):
             # Strict checking names the fields as they are in the document.
@@ -104,7 +111,7 @@ def misshapen(schema: object, *, depth: int = 0) -> str:
             return f"{word} must be {wanted}"
     for path, child in children(schema):
         # Dependencies, which are refused anyway, may be lists of names.
-        if isinstance(child, bool | None) or (path.startswith("dependencies[") and isinstance(child, list)):
+        if child is None or (path.startswith("dependencies[") and isinstance(child, list)):
             continue
         if found := misshapen(child, depth=depth + 1):
             return found if found is _TOO_DEEP else f"{path}.{found}"
@@ -118,9 +125,10 @@ _FITS: Final[dict[str, Callable[[Any], bool]]] = {
     _FLAG: lambda value: isinstance(value, bool),
     _TEXTS: lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
     _ONE: lambda value: isinstance(value, Mapping | bool | list),
-    _MANY: lambda value: isinstance(value, list) and all(isinstance(item, Mapping) for item in value),
+    _MANY: lambda value: isinstance(value, list) and all(isinstance(item, Mapping | None) for item in value),
     _NAMED: lambda value: isinstance(value, Mapping),
     _RULES: lambda value: isinstance(value, list) and all(_is_rule(rule) for rule in value),
+    _VALUES: lambda value: isinstance(value, list),
     _ANY: lambda value: True,
 }
 

@@ -41,17 +41,18 @@ class _Pair(NamedTuple):
 class ServingTls:
     """`context` is for a listener. `keep` runs beside it."""
 
-    def __init__(self, certificate: Callable[[], Certificate], *, client_ca: Path | None = None) -> None:
-        """`client_ca`: only callers with a certificate of this authority are let in."""
+    def __init__(self, certificate: Callable[[], Certificate]) -> None:
         self._certificate = certificate
         self._loaded: _Pair | None = None
         self._authority = b""
         self.context: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
-        if client_ca is not None:
-            self.context.load_verify_locations(client_ca)
-            self.context.verify_mode = ssl.CERT_REQUIRED
         self.look()
+
+    def let_in_only(self, client_ca: Path) -> None:
+        """From now on, only callers with a certificate of this authority."""
+        self.context.load_verify_locations(client_ca)
+        self.context.verify_mode = ssl.CERT_REQUIRED
 
     @property
     def authority(self) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -32,8 +33,12 @@ from ingot.trust import Authority
         ("--webhook-url https://10.0.0.1:9443", "go with --webhook-listen"),
         ("--webhook-listen 127.0.0.1:0 --webhook-url http://10.0.0.1", "is not an https:// address"),
         ("--webhook-listen 127.0.0.1:0 --webhook-url https://u@h/?q", "is not an https:// address"),
+        ("--webhook-listen 127.0.0.1:0 --webhook-url https://[::1", "is not an https:// address"),
+        ("--webhook-listen 127.0.0.1:0 --webhook-url https://h:port", "is not an https:// address"),
         ("--webhook-listen 127.0.0.1:0 --webhook-service ingot", "is not NAMESPACE/NAME"),
         ("--webhook-listen 127.0.0.1:0 --webhook-service a/b:x", "is not NAMESPACE/NAME"),
+        ("--webhook-listen 127.0.0.1:0 --webhook-service a/b:0", "is not NAMESPACE/NAME"),
+        ("--webhook-listen 127.0.0.1:0 --webhook-service a/b:65536", "is not NAMESPACE/NAME"),
         (
             "--webhook-listen 127.0.0.1:0 --webhook-url https://h --webhook-service a/b",
             "--webhook-url or --webhook-service, not both",
@@ -77,6 +82,18 @@ def test_a_mounted_certificate_is_used_as_it_is(tmp_path: Path) -> None:
     tls = replace(WEBHOOK, certs=tmp_path / "certs").tls(StateFolder(tmp_path / "state"))
     assert tls.authority == made.ca_file.read_bytes()
     assert not (tmp_path / "state").exists()
+
+
+def test_the_file_that_cannot_be_used_is_the_one_that_is_named(tmp_path: Path) -> None:
+    made = Authority(tmp_path / "their-ca").issue(tmp_path / "certs", "tls", ["ingot.metal.svc"])
+    (tmp_path / "certs/ca.crt").write_bytes(made.ca_file.read_bytes())
+    (tmp_path / "callers.pem").write_text("garbage")
+    mounted = replace(WEBHOOK, certs=tmp_path / "certs")
+    with pytest.raises(click.ClickException, match=r"--webhook-client-ca .*callers\.pem cannot be used"):
+        replace(mounted, client_ca=tmp_path / "callers.pem").tls(StateFolder(tmp_path / "state"))
+    made.key_file.write_text("garbage")
+    with pytest.raises(click.ClickException, match=r"the webhook's certificate in .*certs cannot be used"):
+        mounted.tls(StateFolder(tmp_path / "state"))
 
 
 def test_a_lost_lease_has_an_exit_code_and_a_sentence_of_its_own() -> None:

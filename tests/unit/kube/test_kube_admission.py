@@ -272,7 +272,8 @@ async def test_a_new_certificate_is_served_without_a_restart(judge: Judge, tmp_p
 async def test_with_a_client_authority_only_its_clients_are_answered(judge: Judge, tmp_path: Path):
     made = issued(tmp_path, tmp_path / "ca")
     api = issued(tmp_path, tmp_path / "callers", "api-server")
-    tls = ServingTls(lambda: made, client_ca=api.ca_file)
+    tls = ServingTls(lambda: made)
+    tls.let_in_only(api.ca_file)
     async with AdmissionServer(judge, host="127.0.0.1", port=0, tls=tls) as server:
         context = client_context(made.ca_file)
         async with calling(server, context) as nobody:

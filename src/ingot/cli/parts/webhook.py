@@ -40,13 +40,20 @@ class Webhook:
 
     def tls(self, state: StateFolder) -> ServingTls:
         try:
-            return ServingTls(lambda: self._certificate(state), client_ca=self.client_ca)
+            tls = ServingTls(lambda: self._certificate(state))
         except OSError as error:
             # Also ssl.SSLError: files that are there and hold something else.
-            where = self.certs or self.client_ca or state.operator
             raise click.ClickException(
-                f"the webhook's certificate in {where} cannot be used: {error}"
+                f"the webhook's certificate in {self.certs or state.operator} cannot be used: {error}"
             ) from error
+        if self.client_ca is not None:
+            try:
+                tls.let_in_only(self.client_ca)
+            except OSError as error:
+                raise click.ClickException(
+                    f"--webhook-client-ca {self.client_ca} cannot be used: {error}"
+                ) from error
+        return tls
 
     def server(self, client: Client, hosts: Informer[BareMetalHost], tls: ServingTls) -> AdmissionServer:
         return AdmissionServer(Rules(client, hosts), host=self.listen.host, port=self.listen.port, tls=tls)
@@ -87,7 +94,8 @@ class _ServiceReference(click.ParamType[Service]):
             return value
         place, _, port = str(value).partition(":")
         namespace, slash, name = place.partition("/")
-        if not (slash and namespace and name and "/" not in name and (port or "443").isdecimal()):
+        a_port = (port or "443").isdecimal() and 0 < int(port or 443) < 65536
+        if not (slash and namespace and name and "/" not in name and a_port):
             self.fail(f"{value!r} is not {self.name}; for example metal/ingot-webhook", param, ctx)
         return Service(namespace=namespace, name=name, port=int(port or 443))
 
@@ -96,8 +104,7 @@ class _HttpsUrl(click.ParamType[str]):
     name = "URL"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        parts = urlsplit(str(value))
-        if parts.scheme != "https" or not parts.hostname or parts.query or parts.fragment or parts.username:
+        if not _is_plain_https(str(value)):
             self.fail(f"{value!r} is not an https:// address without query and user", param, ctx)
         return str(value)
 
@@ -166,6 +173,16 @@ def webhook_from(options: Mapping[str, Any]) -> Webhook | None:
         options["webhook_failure_policy"],
         os.environ.get("WATCH_NAMESPACE", ""),
     )
+
+
+def _is_plain_https(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        more = parts.query or parts.fragment or parts.username
+        # The port is read when it is asked for.
+        return parts.scheme == "https" and bool(parts.hostname) and parts.port != 0 and not more
+    except ValueError:
+        return False
 
 
 def _is_everywhere(host: str) -> bool:

@@ -40,6 +40,8 @@ LONGEST_RETRY_AFTER: Final = 30.0
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=60, sock_connect=10)
 _STREAM_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=10)
 _HEADERS_DEADLINE: Final = 30.0
+# Warnings may quote names; an endless variety of them must not fill the memory.
+_TOLD_AT_MOST: Final = 1_000
 
 
 Guard = Callable[[], None]
@@ -58,6 +60,7 @@ class Transport:
         self._guard = guard
         self._host = yarl.URL(access.server).authority
         self._connections = Connections(access, user_agent=user_agent)
+        self._told: set[str] = set()
 
     async def close(self) -> None:
         await self._connections.close()
@@ -115,7 +118,7 @@ class Transport:
     async def _check(self, response: aiohttp.ClientResponse, call: Call) -> None:
         self._count(call, str(response.status))
         for warning in response.headers.getall("Warning", []):
-            log.warning("%s: the API warns: %s", call.doing, warning)
+            self._pass_on(call, warning)
         if 200 <= response.status < 300:
             return
         status = read_status(response.status, await response.read())
@@ -125,6 +128,14 @@ class Transport:
             doing=call.doing,
             retry_after=_seconds(response.headers.get("Retry-After")),
         )
+
+    def _pass_on(self, call: Call, warning: str) -> None:
+        """Tell a warning once: the API repeats it with every write, and a log that repeats it too is one nobody reads."""
+        if warning not in self._told and len(self._told) < _TOLD_AT_MOST:
+            self._told.add(warning)
+            log.warning("%s: the API warns: %s", call.doing, warning)
+        else:
+            log.debug("%s: the API warns again: %s", call.doing, warning)
 
     def _arguments(self, call: Call, identity: Identity) -> dict[str, Any]:
         headers = {"Accept": call.accept}

@@ -172,11 +172,20 @@ def test_a_setting_that_the_firmware_would_refuse_is_refused(
         (settings({"Cores": 8, "Sriov": "true", "Mode": "b", "Greeting": "yo"}), Objects(FIRMWARE)),
         (settings({}), Objects(FIRMWARE)),
         (settings({"Cores": 99}), Objects()),
+        (settings({"Cores": 99}), Objects(an_object("FirmwareSchema", "schema-1", {"schema": {"Cores": 1}}))),
         (settings({"Cores": 99}, settings={}), Objects(FIRMWARE)),
         (settings({"Cores": 99}, schema=None), Objects(FIRMWARE)),
         (an_object("HostFirmwareSettings", "h1", {"settings": {"Cores": 99}}), Objects(FIRMWARE)),
     ],
-    ids=["right", "nothing", "no such schema", "nothing read yet", "no schema yet", "no status yet"],
+    ids=[
+        "right",
+        "nothing",
+        "no such schema",
+        "no schema at all",
+        "nothing read yet",
+        "no schema yet",
+        "no status yet",
+    ],
 )
 def test_what_is_right_or_cannot_be_judged_yet_is_accepted(document: Json, others: Others) -> None:
     assert wanted(document, others=others) == []

@@ -50,7 +50,11 @@ def firmware_settings(
     known = others.get(FIRMWARE_SCHEMAS, Key(namespace, status.schema.name))
     if known is None:
         return
-    schema = msgspec.convert(known, FirmwareSchema).spec.schema
+    try:
+        schema = msgspec.convert(known, FirmwareSchema).spec.schema
+    except msgspec.ValidationError:
+        # It is not to blame on the settings that nobody can read the schema.
+        return
     for name, value in settings.spec.settings.items():
         for problem in problems_with_settings({name: value}, present=status.settings, schema=schema):
             is_password = is_secret(name) or (name in schema and schema[name].attribute_type == "Password")

@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import logging
 import time
-import traceback
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -21,6 +20,7 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http import RawRequestMessage
 
 from ingot.api.meta import Key
+from ingot.embedded.server import unforeseen
 from ingot.embedded.server.documents import Document, encode
 from ingot.embedded.server.errors import (
     Refused,
@@ -348,8 +348,7 @@ def _replaced_by(replacement: Document) -> Callable[[Document], Document]:
 
 
 def _log(request: web.BaseRequest, error: Exception) -> None:
-    places = "".join(traceback.format_tb(error.__traceback__))
-    log.error("%s %s failed with %s\n%s", request.method, request.path, type(error).__name__, places)
+    unforeseen.tell(log, f"{request.method} {request.path}", error)
 
 
 def server(api: Api) -> web.Server:

@@ -118,7 +118,7 @@ class ControlPlane:
             (self.kubeconfig_readonly, "ingot:read-only", self._reader),
             (self.kubeconfig, "ingot:admin", self._admin),
         ):
-            kubeconfig.write(path, url=self.url, ca_file=ca_file, user=user, token=token)
+            kubeconfig.write(path, url=self.url, ca=ca_file.read_bytes(), user=user, token=token)
         if controllers:
             self._start_controllers()
 

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import contextlib
 import json
+import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -357,3 +358,18 @@ async def test_a_webhook_that_hangs_up_on_a_connection_it_kept_is_asked_on_a_new
         assert (await api.call("POST", CONFIGURATIONS, there.configuration(url=url)))[0] == 201
         codes = [(await created(api, name))[0] for name in ("a", "b", "c")]
         assert (codes, connections) == ([201, 201, 201], 3)
+
+
+async def test_a_webhook_that_is_not_there_cannot_keep_the_server_from_starting(tmp_path: Path) -> None:
+    """A newer release may need a namespace that an older one did not; and who could answer may wait for the server."""
+    async with served(tmp_path) as api, hook(tmp_path) as there:
+        body = there.configuration(url=f"https://127.0.0.1:{there.port}/a")
+        body["webhooks"][0]["rules"] = [{**RULE, "resources": ["*"]}]
+        assert (await api.call("POST", CONFIGURATIONS, body))[0] == 201
+    with contextlib.closing(sqlite3.connect(tmp_path / "api" / "api.db")) as database, database:
+        found = database.execute("DELETE FROM object WHERE resource = 'namespaces' AND name = 'kube-system'")
+        assert found.rowcount == 1
+    async with served(tmp_path) as api:
+        assert (await api.call("GET", "/api/v1/namespaces/kube-system"))[0] == 200
+        code, answer = await created(api, "a")
+        assert (code, "failed calling webhook" in answer["message"]) == (500, True)

@@ -23,7 +23,7 @@ from ingot.embedded.server.storage.store import Store
 from ingot.embedded.server.writes import metadata as meta
 from ingot.embedded.server.writes.patches import json_patched
 from ingot.embedded.server.writes.webhooks import conditions, reviews
-from ingot.embedded.server.writes.webhooks.attempt import DELETE, Attempt
+from ingot.embedded.server.writes.webhooks.attempt import CREATE, DELETE, ITSELF, Attempt
 from ingot.embedded.server.writes.webhooks.calling import Caller
 from ingot.embedded.server.writes.webhooks.hooks import (
     MUTATING,
@@ -59,7 +59,7 @@ class Webhooks:
 
     def concern(self, attempt: Attempt) -> bool:
         """Whether somebody may want to hear of this attempt. Where not, it need not wait for anybody."""
-        if attempt.kind.resource in _EXEMPT:
+        if attempt.kind.resource in _EXEMPT or _is_for_the_start(attempt):
             return False
         hooks = self._hooks()
         if not (hooks.mutating or hooks.validating):
@@ -212,6 +212,11 @@ class Webhooks:
             return None
         found = self._store.get(NAMESPACES, Key("", attempt.key.namespace))
         return found.selectable.labels if found is not None else {}
+
+
+def _is_for_the_start(attempt: Attempt) -> bool:
+    """What the server creates itself it needs in order to start. Whoever could be asked waits for that."""
+    return attempt.user is ITSELF and attempt.operation == CREATE
 
 
 def _with(refusal: BaseException, warnings: Sequence[str]) -> BaseException:

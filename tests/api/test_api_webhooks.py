@@ -236,6 +236,22 @@ async def test_warnings_of_webhooks_reach_the_client_whatever_becomes_of_the_wri
 FAILED = 'Internal error occurred: failed calling webhook "x.example.com": '
 
 
+async def test_warnings_are_told_once_and_shortened_where_they_are_too_many(
+    api: Api, server: WebhookServer
+) -> None:
+    hook = server.hook()
+    async with registered(api, webhook(api, "x.example.com", server, hook.url)):
+        await until_asked(api, hook)
+        long = "x" * 1000
+        hook.answer = lambda request: {"allowed": True, "warnings": [long, "again", "again"]}
+        answer = await new_map(api, "few")
+        assert answer.headers.getall("Warning") == [f'299 - "{long}"', '299 - "again"']
+        many = [f"{number:04} {'y' * 400}" for number in range(1000)]
+        hook.answer = lambda request: {"allowed": True, "warnings": many}
+        answer = await new_map(api, "many")
+        assert answer.headers.getall("Warning") == [f'299 - "{sentence[:256]}"' for sentence in many[:16]]
+
+
 @pytest.mark.parametrize(
     ("answer", "words"),
     [

@@ -21,6 +21,8 @@ from ingot.embedded.server.face.rendering import READABLE, media_types
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 _NOT_CACHED: Final = "no-cache, private"
+_WARNINGS_LIMIT: Final = 4096
+_WARNING_LIMIT: Final = 256
 # Enough for a system call to be worth it, little enough for others to have their turn.
 _PIECE: Final = 128 * 1024
 
@@ -62,8 +64,16 @@ def _prefers_yaml(request: web.BaseRequest) -> bool:
 
 
 def warn(response: R, sentences: Iterable[str]) -> R:
-    for sentence in sentences:
-        response.headers.add("Warning", f'299 - "{_header_text(sentence)}"')
+    """Tell each once. Where they are too many to be read, as Kubernetes: the beginnings of the first of them."""
+    told = list(dict.fromkeys(sentence for sentence in sentences if sentence))
+    shortened = sum(map(len, told)) > _WARNINGS_LIMIT
+    written = 0
+    for sentence in told:
+        if written >= _WARNINGS_LIMIT:
+            break
+        shown = sentence[:_WARNING_LIMIT] if shortened else sentence
+        written += len(shown)
+        response.headers.add("Warning", f'299 - "{_header_text(shown)}"')
     return response
 
 
@@ -126,7 +136,7 @@ def _pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _header_text(text: str) -> str:
-    """Text from a client as part of a header: printable ASCII, quotes escaped, not too long."""
-    printable = text.encode("ascii", "backslashreplace").decode()[:256]
+    """Text from a client as part of a header: printable ASCII, quotes escaped."""
+    printable = text.encode("ascii", "backslashreplace").decode()
     cleaned = "".join(character if character.isprintable() else "?" for character in printable)
     return cleaned.replace("\\", "\\\\").replace('"', '\\"')

@@ -142,3 +142,13 @@ async def test_the_first_form_that_is_known_is_taken(api: Api, accept: str, code
     answer = await api.get(api.host("h1"), accept=accept)
     assert answer.code == code
     assert answer.body["kind"] == ("BareMetalHost" if code == 200 else "Status")
+
+
+async def test_words_that_are_more_than_text_to_yaml_are_quoted(api: Api) -> None:
+    words = ["y", "N", "08", "1e3", "0o7", "-.5", "null", "1_000"]
+    data = {f"k{index}": word for index, word in enumerate(words)}
+    maps = f"/api/v1/namespaces/{api.namespace}/configmaps"
+    await api.post(maps, {"metadata": {"name": "c"}, "data": data})
+    text = (await api.get(f"{maps}/c", accept="application/yaml")).body
+    for name, word in data.items():
+        assert f'{name}: "{word}"' in text

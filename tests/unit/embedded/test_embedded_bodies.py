@@ -122,6 +122,18 @@ def test_whatever_is_written_as_yaml_is_read_back(value: Any) -> None:
     assert yamls.read(yaml.safe_dump(value, default_style='"').encode()).value == value
 
 
+words = st.sampled_from(
+    ["y", "Y", "n", "on", "~", "0o7", "1e3", "08", "-.5", "1E+5", "1_000", ".inf", "", "0x1F"]
+)
+
+
+@given(
+    st.recursive(json_values | words, lambda inner: st.dictionaries(words, inner, max_size=3), max_leaves=4)
+)
+def test_whatever_the_server_writes_as_yaml_is_read_back_by_readers_like_it(value: Any) -> None:
+    assert yamls.read(yamls.written(json.dumps(value).encode())).value == value
+
+
 def test_a_document_that_is_too_deep_for_the_writer_of_yaml_is_written_as_json_which_is_yaml() -> None:
     deep = b'{"a":' * 600 + b"1" + b"}" * 600
     assert yamls.written(deep) == deep

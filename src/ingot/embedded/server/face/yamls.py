@@ -55,10 +55,30 @@ def written(body: bytes) -> bytes:
     """A JSON document as YAML. One that is nested very deeply stays as it is: JSON is YAML too."""
     value = msgspec.json.decode(body)
     try:
-        text: bytes = yaml.dump(value, Dumper=yaml.CSafeDumper, encoding="utf-8", allow_unicode=True)
+        text: bytes = yaml.dump(value, Dumper=_Writer, encoding="utf-8", allow_unicode=True)
     except RecursionError:
         return body
     return text
+
+
+class _Writer(yaml.CSafeDumper):
+    """Quotes what a reader such as ours would take for something else than text: y, 08, 1e3."""
+
+
+def _text_node(writer: _Writer, text: str) -> yaml.ScalarNode:
+    style = '"' if _is_more_than_text(text) else None
+    return writer.represent_scalar(_TEXT_TAG, text, style=style)
+
+
+_Writer.add_representer(str, _text_node)
+
+
+def _is_more_than_text(text: str) -> bool:
+    return (
+        text in _TRUE | _FALSE | _NULL
+        or _NO_NUMBERS.fullmatch(text) is not None
+        or _number(text.replace("_", "")) is not None
+    )
 
 
 @dataclass(slots=True)

@@ -236,7 +236,17 @@ def built(program: str) -> Path | None:
 
 
 async def eventually(check: Callable[[], Awaitable[bool]], within: float = 60) -> None:
-    """Ask again and again until it is so."""
+    """Ask again and again until it is so.
+
+    kube-apiserver hangs up on requests that are under way while it takes up a changed definition; that is not yet so.
+    """
+
+    async def is_so() -> bool:
+        try:
+            return await check()
+        except aiohttp.ServerDisconnectedError:
+            return False
+
     async with asyncio.timeout(within):
-        while not await check():  # noqa: ASYNC110 (the server is another process: there is no event to wait for)
+        while not await is_so():  # noqa: ASYNC110 (the server is another process: there is no event to wait for)
             await asyncio.sleep(0.05)

@@ -63,9 +63,13 @@ class MachineRoom:
     def pid(self, part: str) -> int:
         return int(next(found["pid"] for found in self.status()["parts"] if found["name"] == part))
 
-    def kill(self, part: str) -> None:
-        """kill -9, as a crash does it."""
-        os.kill(self.pid(part), 9)
+    def started_again(self, part: str, *, before: int) -> int:
+        """The process that has taken the place of the one before."""
+        deadline = time.monotonic() + PATIENCE
+        while (pid := self.pid(part)) in (0, before):
+            assert time.monotonic() < deadline, f"{part} was not started again\n{self.logs()}"
+            time.sleep(0.25)
+        return pid
 
     def logs(self) -> str:
         """The end of every log, for the report of a failed test."""

@@ -1,11 +1,11 @@
 """A Kubernetes API server on one SQLite file: kubectl is its judge.
 
-    request ──> app ──> requests (what is asked) ──> auth (may they) ──> reading, watching, writing ──> rendering ──> answer
-                                                                              │
-                       kinds, builtins (what there is)                      store (memory, order) ──> database (disk)
-                       schema, metadata, patches, selectors (rules)           └──> garbage (what follows)
+    request ──> face (what is asked, by whom) ──> reads, writes ──> face ──> answer
+                                                     │
+                kinds (what there is, its rules)   storage (memory, order, disk)
 
-First file to read: `store` for the promises, `writing` for what happens to an object, `app` for the way of a request.
+First file to read: `storage/store` for the promises, `writes/writing` for what happens to an object, `face/app` for the way of a
+request.
 `serve` starts it in this process; `backup` and `restore` save its objects and put them back. The command `ingot api-server` is a
 thin wrapper around them.
 """

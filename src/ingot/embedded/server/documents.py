@@ -8,6 +8,7 @@ changed" rests on.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
@@ -17,6 +18,9 @@ import msgspec
 Document: TypeAlias = dict[str, Any]
 
 _TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}([.,][0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})")
+
+# Enough for a system call to be worth it, little enough for others to have their turn.
+_PIECE: Final = 128 * 1024
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -32,6 +36,20 @@ def decode(body: bytes) -> Document:
     if not isinstance(value, dict):
         raise ValueError(f"expected a JSON object, found {type(value).__name__}")
     return value
+
+
+def in_pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Parts of a long answer, joined into pieces of a size that is worth a system call."""
+    waiting: list[bytes] = []
+    size = 0
+    for part in parts:
+        waiting.append(part)
+        size += len(part)
+        if size >= _PIECE:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield b"".join(waiting)
 
 
 def dig(document: object, *path: str) -> Any:

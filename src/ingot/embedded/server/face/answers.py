@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 from aiohttp import web
 
-from ingot.embedded.server.documents import Document, encode
+from ingot.embedded.server.documents import Document, encode, in_pieces
 from ingot.embedded.server.errors import Refused
 from ingot.embedded.server.face import yamls
 from ingot.embedded.server.face.rendering import READABLE, media_types
@@ -23,8 +23,6 @@ YAML: Final = "application/yaml"
 _NOT_CACHED: Final = "no-cache, private"
 _WARNINGS_LIMIT: Final = 4096
 _WARNING_LIMIT: Final = 256
-# Enough for a system call to be worth it, little enough for others to have their turn.
-_PIECE: Final = 128 * 1024
 
 R = TypeVar("R", bound=web.StreamResponse)
 
@@ -96,7 +94,7 @@ async def of_parts(
     request: web.BaseRequest, parts: Iterable[bytes], warnings: Sequence[str] = ()
 ) -> web.StreamResponse:
     """One document, made and sent part by part."""
-    pieces = _pieces(parts)
+    pieces = in_pieces(parts)
     first = next(pieces)
     second = next(pieces, None)
     if second is None:
@@ -120,19 +118,6 @@ async def of_parts(
             request.transport.abort()
         raise
     return response
-
-
-def _pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
-    waiting: list[bytes] = []
-    size = 0
-    for part in parts:
-        waiting.append(part)
-        size += len(part)
-        if size >= _PIECE:
-            yield b"".join(waiting)
-            waiting, size = [], 0
-    if waiting:
-        yield b"".join(waiting)
 
 
 def _header_text(text: str) -> str:

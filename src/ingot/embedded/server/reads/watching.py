@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ingot.embedded.server.documents import Document, encode
+from ingot.embedded.server.documents import Document, encode, in_pieces
 from ingot.embedded.server.errors import Refused, expired
 from ingot.embedded.server.face.rendering import View
 from ingot.embedded.server.kinds.kind import Kind
@@ -25,7 +25,6 @@ from ingot.embedded.server.storage.objects import Stored
 from ingot.embedded.server.storage.store import Store
 
 BOOKMARK_EVERY: Final = 60.0
-_LONGEST_CHUNK: Final = 256 * 1024
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
@@ -58,7 +57,7 @@ async def _stream(
         cursor = store.version
         # All of it is taken now: what changes while it is sent comes afterwards, as a change.
         there = _initial(collection, query)
-        for chunk in _chunks(_line("ADDED", view.event(item)) for item in there):
+        for chunk in in_pieces(_line("ADDED", view.event(item)) for item in there):
             yield chunk
             # Sending waits only for a slow reader; a fast one must not keep everybody else waiting.
             await asyncio.sleep(0)
@@ -76,7 +75,7 @@ async def _stream(
                 yield _line("ERROR", encode(gone.status()))
                 return
             cursor = store.version
-            for chunk in _chunks(_relevant(changes, query, view)):
+            for chunk in in_pieces(_relevant(changes, query, view)):
                 yield chunk
             if query.bookmarks and now >= min(next_bookmark, deadline):
                 yield _bookmark(view, cursor)
@@ -140,17 +139,3 @@ def _bookmark(view: View, version: int, *, annotations: Document | None = None) 
     if annotations:
         metadata["annotations"] = annotations
     return _line("BOOKMARK", view.bookmark(metadata))
-
-
-def _chunks(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """Lines joined into pieces of a size that is worth a system call."""
-    waiting: list[bytes] = []
-    size = 0
-    for line in lines:
-        waiting.append(line)
-        size += len(line)
-        if size >= _LONGEST_CHUNK:
-            yield b"".join(waiting)
-            waiting, size = [], 0
-    if waiting:
-        yield b"".join(waiting)

@@ -37,6 +37,7 @@ from ingot.provisioner import (
     Deployment,
     Failed,
     HostRef,
+    Inspection,
     NotRegistered,
     Power,
     PowerOffMode,
@@ -277,7 +278,7 @@ class Bench:
 
     async def inspect(self) -> Any:
         return await self.done(
-            lambda: self.backend.inspect(self.ref, permit=self.permit, again=False, refresh=False)
+            lambda: self.backend.inspect(self.ref, Inspection(), permit=self.permit, again=False)
         )
 
     async def provision(self, order: Deployment | None = None) -> Any:

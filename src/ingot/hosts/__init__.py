@@ -6,5 +6,6 @@ Read in this order: `outcome` (what a handler can say), `states` (the table), `r
 
 from ingot.hosts.controller import HostController
 from ingot.hosts.reconciler import HostReconciler
+from ingot.hosts.settings import HostSettings
 
-__all__ = ["HostController", "HostReconciler"]
+__all__ = ["HostController", "HostReconciler", "HostSettings"]

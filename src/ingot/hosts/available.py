@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from ingot.api.baremetalhost import ErrorType, EventReason, State
 from ingot.api.installed import needs_provisioning, wanted
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import Advance, Block, Outcome, Stay
 from ingot.hosts.power import manage_power
 from ingot.hosts.secrets import config_drive
-
-MOST_ATTEMPTS: Final = 5
-"""Attempts to provision one image before a person is asked."""
 
 
 async def available(p: Pass) -> Outcome:
@@ -34,11 +29,11 @@ def _waits_for(p: Pass) -> str:
 
 async def _begin(p: Pass) -> Outcome:
     """Everything that can be found wrong before the machine is touched is found here."""
-    if p.status.provisioning_fail_count >= MOST_ATTEMPTS:
+    if 0 < p.tools.settings.most_attempts <= p.status.provisioning_fail_count:
         return Block(
             ErrorType.PROVISIONING,
-            f"gave up after {MOST_ATTEMPTS} failed attempts to provision this image; the Events of the host say why. "
-            "Change spec.image to try again.",
+            f"gave up after {p.status.provisioning_fail_count} failed attempts to provision this image; "
+            "the Events of the host say why. Change spec.image to try again.",
         )
     image = p.host.spec.image
     if image is None or p.host.spec.custom_deploy is not None:
@@ -46,7 +41,7 @@ async def _begin(p: Pass) -> Outcome:
             ErrorType.PROVISIONING,
             "spec.customDeploy is set, and this version of Ingot installs images only. Set spec.image alone.",
         )
-    if (why := p.tools.backend.cannot_deploy(image)) is not None:
+    if (why := p.tools.backend.cannot_deploy(image, None)) is not None:
         return Block(ErrorType.PROVISIONING, why)
     drive = await config_drive(p)
     if isinstance(drive, Block):

@@ -1,4 +1,4 @@
-"""What wakes a host: its own changes, its Secrets, its back end.
+"""What wakes a host: its own changes, its companions, its Secrets, its back end.
 
 A change of nothing but the status wakes nobody: the status is written by us. Hosts of the first list, and all of them after a
 gap in the back end's news, go behind hosts that changed just now.
@@ -7,13 +7,16 @@ gap in the back end's news, go behind hosts that changed just now.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
 from ingot.api.core import SECRETS
 from ingot.api.meta import PartialObjectMetadata, now
+from ingot.hosts.companions import Companions
 from ingot.hosts.host_pass import Tools
 from ingot.hosts.reconciler import HostReconciler
 from ingot.hosts.secrets import secret_keys
+from ingot.hosts.settings import HostSettings
 from ingot.kube import Change, Client, Controller, EventRecorder, Informer, follow, metadata_of
 from ingot.provisioner import EVERYTHING, Provisioner
 
@@ -33,17 +36,26 @@ class HostController:
         backend: Provisioner,
         recorder: EventRecorder,
         *,
+        settings: HostSettings = HostSettings(),  # noqa: B008 - frozen
         namespace: str = "",
         workers: int = 32,
     ) -> None:
         self.hosts = Informer(client, BARE_METAL_HOSTS, namespace=namespace, indexes={BY_SECRET: _secrets_of})
         self.secrets = Informer(client, metadata_of(SECRETS), namespace=namespace)
+        self.companions = Companions(client, namespace=namespace)
         self._backend = backend
-        tools = Tools(client, self.hosts, self.secrets, backend, recorder, now)
+        tools = Tools(client, self.hosts, self.secrets, self.companions, backend, recorder, now, settings)
         self._claimed = tools.claimed
         self.controller = Controller("hosts", HostReconciler(tools), workers=workers)
         follow(self.controller, self.hosts, when=_concerns_us)
+        for companion in self.companions:
+            follow(self.controller, companion)
         self.secrets.subscribe(self._secret_changed)
+
+    @property
+    def informers(self) -> list[Informer[Any]]:
+        """What has to be in memory before the first host is looked at."""
+        return [self.hosts, self.secrets, *self.companions]
 
     async def follow_backend(self) -> None:
         """Wake the hosts that the back end has news of, until cancelled."""

@@ -26,8 +26,10 @@ from ingot.api.baremetalhost import (
 )
 from ingot.api.meta import Key, PartialObjectMetadata
 from ingot.hosts import guard
+from ingot.hosts.companions import Companions
 from ingot.hosts.conditions import conditions, with_conditions
 from ingot.hosts.patches import status_difference
+from ingot.hosts.settings import HostSettings
 from ingot.kube import Client, EventRecorder, Informer, NotFound
 from ingot.provisioner import Act, HostRef, Provisioner, Refusal, Sight, Vitals
 
@@ -44,9 +46,11 @@ class Tools:
     client: Client
     hosts: Informer[BareMetalHost]
     secrets: Informer[PartialObjectMetadata]
+    companions: Companions
     backend: Provisioner
     recorder: EventRecorder
     now: Callable[[], datetime]
+    settings: HostSettings = field(default_factory=HostSettings)
     claimed: set[str] = field(default_factory=set)
     """Versions of Secrets that are our own writes: their echo on the watch is no news."""
 

@@ -18,7 +18,7 @@ from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import SOON, Advance, Fail, Outcome, Wait
 from ingot.hosts.secrets import owner_of
 from ingot.kube import AlreadyExists, NotFound
-from ingot.provisioner import Busy, Failed, NotRegistered, Ready
+from ingot.provisioner import Busy, Failed, Inspection, NotRegistered, Ready
 
 
 async def inspecting(p: Pass) -> Outcome:
@@ -26,7 +26,7 @@ async def inspecting(p: Pass) -> Outcome:
         p.tell(EventReason.INSPECTION_SKIPPED, "Inspection is disabled")
         return Advance(State.PREPARING)
     match await p.tools.backend.inspect(
-        p.ref, permit=p.permit, again=p.failed_with(ErrorType.INSPECTION), refresh=False
+        p.ref, Inspection(), permit=p.permit, again=p.failed_with(ErrorType.INSPECTION)
     ):
         case Busy(why, detail):
             return Wait(why, detail)

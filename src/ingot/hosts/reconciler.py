@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from ingot.api.admission import check
@@ -50,6 +51,9 @@ STILL_TO_BE_MADE: Final = frozenset(
 )
 """States from which a host that breaks a rule does not go on. One that runs a system is not held up for it."""
 
+BEFOREHAND: Final[tuple[Callable[[Pass], Awaitable[Outcome | None]], ...]] = ()
+"""What is looked after in this order before the state's turn comes; an outcome ends the pass."""
+
 STARTED: Final = {
     State.INSPECTING: (EventReason.INSPECTION_STARTED, "Hardware inspection started"),
     State.DEPROVISIONING: (EventReason.DEPROVISIONING_STARTED, "Image deprovisioning started"),
@@ -88,7 +92,7 @@ class HostReconciler:
     async def _pass(self, p: Pass) -> Done | Again:
         try:
             await self._claim(p)
-            outcome = await self._run(p)
+            outcome = await self._beforehand(p) or await self._run(p)
         except BackendUnavailable as error:
             why = redact(str(error))
             log.info("%s: the back end is away: %s", p.key, why)
@@ -100,6 +104,13 @@ class HostReconciler:
         finalizers = p.host.metadata.finalizers
         if FINALIZER not in finalizers and not p.deleting:
             await p.patch_host({"metadata": {"finalizers": [*finalizers, FINALIZER]}})
+
+    @staticmethod
+    async def _beforehand(p: Pass) -> Outcome | None:
+        for step in BEFOREHAND:
+            if (outcome := await step(p)) is not None:
+                return outcome
+        return None
 
     async def _run(self, p: Pass) -> Outcome:
         """Through the states until one of them has to wait."""

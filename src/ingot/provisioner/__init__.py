@@ -1,31 +1,44 @@
 """The seam between what is wanted of a host and the back end that does it.
 
-`protocol` is the face; each back end is a package of its own beside it. Those who want something done import this door only.
+`protocol` is the face, `orders` what is told, `answers` what comes back; each back end is a package of its own beside them. Those
+who want something done import this door only.
 """
 
-from ingot.provisioner.protocol import (
-    EVERYTHING,
-    Access,
+from ingot.provisioner.answers import (
     Act,
     BackendError,
     BackendUnavailable,
     Busy,
-    Change,
+    Failed,
+    NotRegistered,
+    Permit,
+    Ready,
+    Refusal,
+    Sight,
+)
+from ingot.provisioner.orders import (
+    Access,
+    Component,
     ConfigDrive,
     Credentials,
     Deployment,
-    Failed,
+    FirmwareChange,
+    FirmwareReport,
     HostRef,
-    NotRegistered,
-    Permit,
+    Inspection,
+    OwnRamdisk,
     Power,
     PowerOffMode,
-    Provisioner,
-    Ready,
-    Refusal,
+    Preparation,
     Registered,
-    Sight,
+    Service,
+    Subscription,
     Vitals,
+)
+from ingot.provisioner.protocol import (
+    EVERYTHING,
+    Change,
+    Provisioner,
 )
 
 __all__ = [
@@ -36,19 +49,27 @@ __all__ = [
     "BackendUnavailable",
     "Busy",
     "Change",
+    "Component",
     "ConfigDrive",
     "Credentials",
     "Deployment",
     "Failed",
+    "FirmwareChange",
+    "FirmwareReport",
     "HostRef",
+    "Inspection",
     "NotRegistered",
+    "OwnRamdisk",
     "Permit",
     "Power",
     "PowerOffMode",
+    "Preparation",
     "Provisioner",
     "Ready",
     "Refusal",
     "Registered",
+    "Service",
     "Sight",
+    "Subscription",
     "Vitals",
 ]

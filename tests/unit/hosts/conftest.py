@@ -24,7 +24,7 @@ async def rack(tmp_path: Path) -> AsyncIterator[Rack]:
         EventRecorder(client) as recorder,
     ):
         hosts = HostController(client, backend, recorder)
-        manager = Manager([hosts.hosts, hosts.secrets], [hosts.controller], tasks=[hosts.follow_backend])
+        manager = Manager(hosts.informers, [hosts.controller], tasks=[hosts.follow_backend])
         running = asyncio.create_task(manager.run())
         await manager.started()
         yield Rack(client, backend)

@@ -13,9 +13,11 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ingot.api.baremetalhost import HardwareDetails, Image
+from ingot.api.baremetalhost import RAID, CustomDeploy, HardwareDetails, Image
+from ingot.api.firmwareschema import SettingSchema
 from ingot.api.hardwaredata import CPU, NIC
 from ingot.api.meta import Key
+from ingot.api.preprovisioningimage import ImageFormat
 from ingot.provisioner import (
     EVERYTHING,
     Access,
@@ -23,16 +25,23 @@ from ingot.provisioner import (
     BackendUnavailable,
     Busy,
     Change,
+    Component,
     Deployment,
     Failed,
+    FirmwareReport,
     HostRef,
+    Inspection,
     NotRegistered,
     Permit,
     Power,
     PowerOffMode,
+    Preparation,
+    Provisioner,
     Ready,
     Registered,
+    Service,
     Sight,
+    Subscription,
     Vitals,
 )
 
@@ -52,6 +61,24 @@ class Machine:
     deployment: Deployment | None = None
     adopted: Image | None = None
     access: Access | None = None
+    settings: dict[str, str] = field(
+        default_factory=lambda: {"ProcTurboMode": "Enabled", "QuietBoot": "true"}
+    )
+    schema: dict[str, SettingSchema] = field(
+        default_factory=lambda: {
+            "ProcTurboMode": SettingSchema(
+                attribute_type="Enumeration", allowable_values=["Enabled", "Disabled"], read_only=False
+            ),
+            "QuietBoot": SettingSchema(attribute_type="Boolean", read_only=False),
+        }
+    )
+    components: dict[str, Component] = field(default_factory=dict)
+    raid: RAID | None = None
+    order: str = ""
+    """The name of the preparation or service that was last begun."""
+    renewal: str = ""
+    data_image: str = ""
+    subscriptions: dict[str, Subscription] = field(default_factory=dict)
     record_in_the_way: bool = False
     """The machine runs, and the record of it has to be dropped and made anew before it can be adopted."""
     orders: list[str] = field(default_factory=list)
@@ -64,6 +91,8 @@ class ScriptedBackend:
         self.machines: dict[Key, Machine] = defaultdict(Machine)
         self.away = ""
         self.unknown_formats: set[str] = set()
+        self.own_ramdisk_formats: tuple[ImageFormat, ...] = ()
+        self.network_boot = False
         self._scripts: dict[str, deque[Any]] = defaultdict(deque)
         self._held: dict[str, Any] = {}
         self._changes: asyncio.Queue[Change] = asyncio.Queue()
@@ -108,15 +137,77 @@ class ScriptedBackend:
         return Ready(Registered(f"id-of-{host.key.name}"))
 
     async def inspect(
-        self, host: HostRef, *, permit: Permit, again: bool, refresh: bool
+        self, host: HostRef, wanted: Inspection, *, permit: Permit, again: bool
     ) -> Ready[HardwareDetails] | Busy | Failed | NotRegistered:
         if (scripted := self._scripted("inspect")) is not None:
             return scripted
-        self.machines[host.key].orders.append("inspect")
+        machine = self.machines[host.key]
+        machine.renewal = wanted.renewal or machine.renewal
+        machine.orders.append("inspect anew" if wanted.renewal else "inspect")
         return Ready(DETAILS)
 
-    def cannot_deploy(self, image: Image) -> str | None:
-        return f"this back end knows no {image.format}" if image.format in self.unknown_formats else None
+    def ramdisk_formats(self, address: str) -> tuple[ImageFormat, ...]:
+        return self.own_ramdisk_formats
+
+    def boots_over_network(self, address: str) -> bool:
+        return self.network_boot
+
+    async def prepare(
+        self, host: HostRef, wanted: Preparation, *, permit: Permit, again: bool
+    ) -> Ready[None] | Busy | Failed | NotRegistered:
+        if (scripted := self._scripted("prepare")) is not None:
+            return scripted
+        machine = self.machines[host.key]
+        if wanted and (again or machine.order != wanted.name):
+            if (refused := await self._asked(host, permit, Act.CLEAN)) is not None:
+                return refused
+            if wanted.raid is not None:
+                machine.raid = wanted.raid
+            self._change_firmware(machine, wanted)
+            machine.orders.append("prepare")
+        return Ready(None)
+
+    async def service(
+        self, host: HostRef, wanted: Service, *, permit: Permit, again: bool
+    ) -> Ready[None] | Busy | Failed | NotRegistered:
+        if (scripted := self._scripted("service")) is not None:
+            return scripted
+        machine = self.machines[host.key]
+        if wanted and (again or machine.order != wanted.name):
+            if (refused := await self._asked(host, permit, Act.SERVICE)) is not None:
+                return refused
+            self._change_firmware(machine, wanted)
+            machine.on = True
+            machine.orders.append("service")
+        return Ready(None)
+
+    @staticmethod
+    def _change_firmware(machine: Machine, wanted: Preparation | Service) -> None:
+        machine.order = wanted.name
+        machine.settings.update(wanted.firmware.settings)
+        for update in wanted.firmware.updates:
+            before = machine.components.get(update.component)
+            machine.components[update.component] = Component(
+                name=update.component,
+                initial_version=before.initial_version if before else "1.0",
+                current_version=update.url.rpartition("/")[2],
+                last_version_flashed=update.url.rpartition("/")[2],
+            )
+
+    async def firmware_settings(self, host: HostRef) -> Ready[FirmwareReport] | Busy | NotRegistered:
+        if (scripted := self._scripted("firmware_settings")) is not None:
+            return scripted
+        machine = self.machines[host.key]
+        return Ready(FirmwareReport(settings=dict(machine.settings), schema=machine.schema, vendor="Acme"))
+
+    async def firmware_components(self, host: HostRef) -> Ready[tuple[Component, ...]] | Busy | NotRegistered:
+        if (scripted := self._scripted("firmware_components")) is not None:
+            return scripted
+        return Ready(tuple(self.machines[host.key].components.values()))
+
+    def cannot_deploy(self, image: Image | None, custom_deploy: CustomDeploy | None) -> str | None:
+        unknown = image is not None and image.format in self.unknown_formats
+        return f"this back end knows no {image.format}" if image is not None and unknown else None
 
     async def provision(
         self, host: HostRef, wanted: Deployment, *, permit: Permit, again: bool
@@ -179,6 +270,48 @@ class ScriptedBackend:
         machine.orders.append(f"power {wanted.value}" if wanted is Power.ON else f"power off {mode.value}")
         return Ready(None)
 
+    async def set_data_image(
+        self, host: HostRef, url: str, *, again: bool
+    ) -> Ready[None] | Busy | Failed | NotRegistered:
+        if (scripted := self._scripted("set_data_image")) is not None:
+            return scripted
+        machine = self.machines[host.key]
+        if machine.data_image != url:
+            machine.orders.append(f"attach {url}" if url else "eject")
+            machine.data_image = url
+        return Ready(None)
+
+    async def subscribe(
+        self, host: HostRef, wanted: Subscription, *, again: bool
+    ) -> Ready[str] | Busy | Failed | NotRegistered:
+        if (scripted := self._scripted("subscribe")) is not None:
+            return scripted
+        subscriptions = self.machines[host.key].subscriptions
+        for known, subscription in subscriptions.items():
+            if subscription == wanted:
+                return Ready(known)
+        subscriptions[name := f"sub-{len(subscriptions) + 1}"] = wanted
+        return Ready(name)
+
+    async def unsubscribe(
+        self, host: HostRef, subscription_id: str, *, again: bool
+    ) -> Ready[None] | Busy | Failed | NotRegistered:
+        if (scripted := self._scripted("unsubscribe")) is not None:
+            return scripted
+        self.machines[host.key].subscriptions.pop(subscription_id, None)
+        return Ready(None)
+
+    async def detach(self, host: HostRef, *, force: bool, permit: Permit) -> Ready[None] | Busy | Failed:
+        machine = self.machines[host.key]
+        if (scripted := self._scripted("detach")) is not None:
+            return scripted
+        if machine.known:
+            if (refused := await self._asked(host, permit, Act.DETACH)) is not None:
+                return refused
+            machine.known = False
+            machine.orders.append("detach by force" if force else "detach")
+        return Ready(None)
+
     async def delete(self, host: HostRef, *, permit: Permit) -> Ready[None] | Busy | Failed:
         machine = self.machines[host.key]
         if (scripted := self._scripted("delete")) is not None:
@@ -212,3 +345,8 @@ class ScriptedBackend:
         sight = Sight("id", "in a test", holds_instance=machine.instance is not None, powered_on=machine.on)
         refused = await permit(act, sight)
         return Busy(refused.why) if refused is not None else None
+
+
+def _keeps_the_protocol(backend: ScriptedBackend) -> Provisioner:
+    """For the type checker: what the class promises."""
+    return backend

@@ -15,6 +15,7 @@ from ingot.provisioner import (
     Busy,
     Failed,
     HostRef,
+    Inspection,
     NotRegistered,
     Power,
     PowerOffMode,
@@ -243,10 +244,10 @@ async def test_verifying_that_is_always_interrupted_is_told_in_the_end(backend, 
 
 
 async def test_an_inspection_that_was_interrupted_begins_again(backend, ironic, known, guard):
-    await backend.inspect(known, permit=guard, again=False, refresh=False)
+    await backend.inspect(known, Inspection(), permit=guard, again=False)
     ironic.restart()
     assert ironic.node(NODE)["provision_state"] == "inspect failed"
-    answer = await backend.inspect(known, permit=guard, again=False, refresh=False)
+    answer = await backend.inspect(known, Inspection(), permit=guard, again=False)
     assert isinstance(answer, Busy)
     assert ironic.node(NODE)["provision_state"] == "inspecting"
     assert guard.acts == [Act.POWER_OFF, Act.POWER_OFF]

@@ -16,6 +16,7 @@ from ingot.provisioner import (
     ConfigDrive,
     Failed,
     HostRef,
+    Inspection,
     NotRegistered,
     Ready,
 )
@@ -46,7 +47,9 @@ def known(ironic: FakeIronic, host: HostRef) -> HostRef:
 async def inspect(
     backend: IronicProvisioner, host: HostRef, guard: Guard, *, again: bool = False, refresh: bool = False
 ):
-    return await backend.inspect(host, permit=guard, again=again, refresh=refresh)
+    return await backend.inspect(
+        host, Inspection(renewal="a request" if refresh else ""), permit=guard, again=again
+    )
 
 
 async def provision(

@@ -84,7 +84,7 @@ async def operate(wanted: Wanted) -> None:
         if elector is None:
             await open_backend()
         manager = Manager(
-            [hosts.hosts, hosts.secrets],
+            hosts.informers,
             [hosts.controller],
             tasks=work,
             elector=elector,

@@ -14,6 +14,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from ingot.api.baremetalhost import Image
+from ingot.provisioner import Act, Busy, Failed, HostRef, NotRegistered, Permit, Ready
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.attempts import Retry
 from ingot.provisioner.ironic.carrying_out import carry_out
@@ -24,7 +25,6 @@ from ingot.provisioner.ironic.model import FullNode, add
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.transitions import clear_maintenance, drop_record, manage
 from ingot.provisioner.ironic.unfinished import Left, left_to_do
-from ingot.provisioner.protocol import Act, Busy, Failed, HostRef, NotRegistered, Permit, Ready
 
 
 def decide_adopt(node: FullNode, now: datetime, *, ours: bool, again: bool) -> Decision:

@@ -12,13 +12,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Final
 
+from ingot.provisioner import Busy, Failed, HostRef, NotRegistered
 from ingot.provisioner.ironic.attempts import Retry, Scope
 from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Unregistered, Wait, busy
 from ingot.provisioner.ironic.errors import BadRequest, Conflict, NotFound, WrongState
 from ingot.provisioner.ironic.model import FullNode, Node
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.reasons import explain, shorten
-from ingot.provisioner.protocol import Busy, Failed, HostRef, NotRegistered
 
 MOST_STEPS: Final = 6
 LOCK_PATIENCE: Final = 2.0

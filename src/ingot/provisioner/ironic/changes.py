@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from ingot.api.meta import Key
-from ingot.provisioner.protocol import EVERYTHING, Change
+from ingot.provisioner import EVERYTHING, Change
 
 SEPARATOR: Final = "~"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from ingot.provisioner import Act, Busy, Failed, HostRef, NotRegistered, Permit, Ready
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.carrying_out import Deed, carry_out
 from ingot.provisioner.ironic.deadlines import overdue
@@ -16,7 +17,6 @@ from ingot.provisioner.ironic.guarded import guarded
 from ingot.provisioner.ironic.model import FullNode, Node
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.transitions import abort, drop_record
-from ingot.provisioner.protocol import Act, Busy, Failed, HostRef, NotRegistered, Permit, Ready
 
 
 def decide_delete(node: Node, now: datetime) -> Decision:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from ingot.provisioner import Act, Busy, Failed, HostRef, NotRegistered, Permit, Ready
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.attempts import Retry
 from ingot.provisioner.ironic.carrying_out import Deed, carry_out
@@ -24,7 +25,6 @@ from ingot.provisioner.ironic.guarded import guarded
 from ingot.provisioner.ironic.model import FullNode, Node, add
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.transitions import clear_maintenance, manage, provide
-from ingot.provisioner.protocol import Act, Busy, Failed, HostRef, NotRegistered, Permit, Ready
 
 
 def decide_deprovision(node: Node, now: datetime, *, again: bool) -> Decision:

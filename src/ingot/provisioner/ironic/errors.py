@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ingot.provisioner.protocol import BackendError, BackendUnavailable
+from ingot.provisioner import BackendError, BackendUnavailable
 from ingot.trust import redact
 
 

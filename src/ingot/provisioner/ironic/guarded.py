@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from ingot.provisioner import Act, Busy, Failed, NotRegistered, Permit, Sight
 from ingot.provisioner.ironic.carrying_out import Deed
 from ingot.provisioner.ironic.model import FullNode
 from ingot.provisioner.ironic.nodes import sight
-from ingot.provisioner.protocol import Act, Busy, Failed, NotRegistered, Permit, Sight
 
 
 def guarded(

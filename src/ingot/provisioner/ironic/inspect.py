@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from ingot.api.hardwaredata import HardwareDetails
+from ingot.provisioner import Act, Busy, Failed, HostRef, Inspection, NotRegistered, Permit, Ready
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.attempts import Retry
 from ingot.provisioner.ironic.carrying_out import carry_out
@@ -29,7 +30,6 @@ from ingot.provisioner.ironic.inventory import InspectionData, hardware_details
 from ingot.provisioner.ironic.model import FullNode, Node
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.transitions import abort, clear_maintenance, manage
-from ingot.provisioner.protocol import Act, Busy, Failed, HostRef, NotRegistered, Permit, Ready
 
 WITHOUT_RESULT: Final = (
     "the inspection ended without a result: Ironic has no inventory of the host. Look at Ironic's log"
@@ -68,9 +68,9 @@ class Inspector:
         self._looking: set[str] = set()
 
     async def inspect(
-        self, host: HostRef, *, permit: Permit, again: bool, refresh: bool
+        self, host: HostRef, wanted: Inspection, *, permit: Permit, again: bool
     ) -> Ready[HardwareDetails] | Busy | Failed | NotRegistered:
-        outcome = await self._look(host, permit=permit, again=again, anew=refresh)
+        outcome = await self._look(host, permit=permit, again=again, anew=bool(wanted.renewal))
         if not isinstance(outcome, FullNode):
             return outcome
         if (data := await self._found(outcome)) is None:

@@ -13,8 +13,8 @@ import msgspec
 import yaml
 
 from ingot.api.baremetalhost import BootMode, Image, RootDeviceHints
+from ingot.provisioner import ConfigDrive, Deployment, HostRef
 from ingot.provisioner.ironic.model import FullNode, Json, PatchOperation, add, remove
-from ingot.provisioner.protocol import ConfigDrive, Deployment, HostRef
 from ingot.trust import redact
 
 IMAGE_KEYS: Final = (

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from ingot.provisioner import Failed, HostRef, Sight
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.attempts import Attempts, Retry, Scope
 from ingot.provisioner.ironic.cache import NodeCache
@@ -24,7 +25,6 @@ from ingot.provisioner.ironic.interruptions import (
 )
 from ingot.provisioner.ironic.model import FullNode, HistoryEntry, Json, Node, PatchOperation
 from ingot.provisioner.ironic.reasons import explain, known_cause, newest_error, refuses_credentials
-from ingot.provisioner.protocol import Failed, HostRef, Sight
 
 
 def sight(node: Node, *, unfinished: bool = False) -> Sight:

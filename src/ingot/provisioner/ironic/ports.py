@@ -6,10 +6,10 @@ A MAC address that already belongs to another node is a mistake in somebody's ma
 
 from __future__ import annotations
 
+from ingot.provisioner import Access
 from ingot.provisioner.ironic.errors import Taken
 from ingot.provisioner.ironic.model import Node
 from ingot.provisioner.ironic.nodes import Nodes
-from ingot.provisioner.protocol import Access
 
 
 async def owner_of(nodes: Nodes, mac: str) -> str:

@@ -10,16 +10,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from ingot.provisioner.ironic import states
-from ingot.provisioner.ironic.attempts import Retry, Scope
-from ingot.provisioner.ironic.carrying_out import carry_out
-from ingot.provisioner.ironic.deadlines import overdue, overdue_sentence
-from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Unregistered, Wait, progress
-from ingot.provisioner.ironic.errors import BadRequest
-from ingot.provisioner.ironic.guarded import guarded
-from ingot.provisioner.ironic.model import FullNode, Node
-from ingot.provisioner.ironic.nodes import Nodes, powered_on
-from ingot.provisioner.protocol import (
+from ingot.provisioner import (
     Act,
     Busy,
     Failed,
@@ -31,6 +22,15 @@ from ingot.provisioner.protocol import (
     Ready,
     Vitals,
 )
+from ingot.provisioner.ironic import states
+from ingot.provisioner.ironic.attempts import Retry, Scope
+from ingot.provisioner.ironic.carrying_out import carry_out
+from ingot.provisioner.ironic.deadlines import overdue, overdue_sentence
+from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Unregistered, Wait, progress
+from ingot.provisioner.ironic.errors import BadRequest
+from ingot.provisioner.ironic.guarded import guarded
+from ingot.provisioner.ironic.model import FullNode, Node
+from ingot.provisioner.ironic.nodes import Nodes, powered_on
 
 SOFT_SECONDS: Final = 180
 _OTHER: Final = {Scope.POWER_ON: Scope.POWER_OFF, Scope.POWER_OFF: Scope.POWER_ON}

@@ -9,6 +9,17 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from ingot.provisioner import (
+    Act,
+    Busy,
+    Deployment,
+    Failed,
+    HostRef,
+    NotRegistered,
+    Permit,
+    Ready,
+    Sight,
+)
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.attempts import Retry
 from ingot.provisioner.ironic.carrying_out import carry_out
@@ -26,17 +37,6 @@ from ingot.provisioner.ironic.nodes import Nodes, sight
 from ingot.provisioner.ironic.reasons import shorten
 from ingot.provisioner.ironic.transitions import clear_maintenance, manage, provide
 from ingot.provisioner.ironic.unfinished import Asked, Finishing, decide_unfinished
-from ingot.provisioner.protocol import (
-    Act,
-    Busy,
-    Deployment,
-    Failed,
-    HostRef,
-    NotRegistered,
-    Permit,
-    Ready,
-    Sight,
-)
 from ingot.trust import redact
 
 

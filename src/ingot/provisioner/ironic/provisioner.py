@@ -11,7 +11,24 @@ from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import Self
 
-from ingot.api.baremetalhost import HardwareDetails, Image
+from ingot.api.baremetalhost import CustomDeploy, HardwareDetails, Image
+from ingot.provisioner import (
+    Access,
+    Busy,
+    Change,
+    Deployment,
+    Failed,
+    HostRef,
+    Inspection,
+    NotRegistered,
+    Permit,
+    Power,
+    PowerOffMode,
+    Provisioner,
+    Ready,
+    Registered,
+    Vitals,
+)
 from ingot.provisioner.ironic.adopt import adopt
 from ingot.provisioner.ironic.cache import NodeCache
 from ingot.provisioner.ironic.changes import Changes
@@ -29,22 +46,6 @@ from ingot.provisioner.ironic.register import Registrar
 from ingot.provisioner.ironic.settings import IronicAccess
 from ingot.provisioner.ironic.trials import Trials
 from ingot.provisioner.ironic.watch import Watch
-from ingot.provisioner.protocol import (
-    Access,
-    Busy,
-    Change,
-    Deployment,
-    Failed,
-    HostRef,
-    NotRegistered,
-    Permit,
-    Power,
-    PowerOffMode,
-    Provisioner,
-    Ready,
-    Registered,
-    Vitals,
-)
 
 
 class IronicProvisioner:
@@ -97,11 +98,13 @@ class IronicProvisioner:
         )
 
     async def inspect(
-        self, host: HostRef, *, permit: Permit, again: bool, refresh: bool
+        self, host: HostRef, wanted: Inspection, *, permit: Permit, again: bool
     ) -> Ready[HardwareDetails] | Busy | Failed | NotRegistered:
-        return await self._inspector.inspect(host, permit=permit, again=again, refresh=refresh)
+        return await self._inspector.inspect(host, wanted, permit=permit, again=again)
 
-    def cannot_deploy(self, image: Image) -> str | None:
+    def cannot_deploy(self, image: Image | None, custom_deploy: CustomDeploy | None) -> str | None:
+        if image is None or custom_deploy is not None:
+            return "custom deploy steps are not supported yet; set spec.image alone"
         try:
             check_image(image)
         except UnusableOrder as problem:

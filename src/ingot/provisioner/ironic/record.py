@@ -15,11 +15,11 @@ from typing import Final, NewType
 import msgspec
 
 from ingot.api import bmc
+from ingot.provisioner import Access, HostRef
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.changes import node_name
 from ingot.provisioner.ironic.model import FullNode, Json, PatchOperation, add, remove
 from ingot.provisioner.ironic.settings import Ramdisk
-from ingot.provisioner.protocol import Access, HostRef
 
 PASSWORD: Final = "redfish_password"  # noqa: S105 - the name of a key
 # Keys of driver_info that are ours to remove when they are no longer wanted.

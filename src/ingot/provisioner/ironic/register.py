@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from ingot.api.meta import Key
+from ingot.provisioner import Access, Busy, Failed, HostRef, Ready, Registered
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.attempts import Scope
 from ingot.provisioner.ironic.carrying_out import LOCK_PATIENCE
@@ -26,7 +27,6 @@ from ingot.provisioner.ironic.reasons import explain, refuses_credentials, short
 from ingot.provisioner.ironic.record import Fingerprint, Record, Unsupported, differences, record_for
 from ingot.provisioner.ironic.settings import Ramdisk
 from ingot.provisioner.ironic.trials import Asking, DidNot, Trials
-from ingot.provisioner.protocol import Access, Busy, Failed, HostRef, Ready, Registered
 
 MOST_STEPS: Final = 4
 

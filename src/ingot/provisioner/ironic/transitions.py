@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from ingot.provisioner import Busy
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.carrying_out import Deed
 from ingot.provisioner.ironic.model import FullNode, remove
 from ingot.provisioner.ironic.nodes import Nodes
-from ingot.provisioner.protocol import Busy
 
 
 def clear_maintenance(nodes: Nodes) -> Deed:

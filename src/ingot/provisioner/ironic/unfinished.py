@@ -18,6 +18,7 @@ import enum
 from dataclasses import dataclass
 from typing import Final
 
+from ingot.provisioner import Busy
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.attempts import Scope
 from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step
@@ -26,7 +27,6 @@ from ingot.provisioner.ironic.interruptions import switching_was_interrupted
 from ingot.provisioner.ironic.model import FullNode, step_name
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.power import switching
-from ingot.provisioner.protocol import Busy
 
 RAMDISK_STOPS_IN: Final = 60
 _STOPS_THE_RAMDISK: Final = "tear_down_agent"

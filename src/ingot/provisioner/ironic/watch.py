@@ -15,13 +15,13 @@ from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
+from ingot.provisioner import EVERYTHING, BackendError
 from ingot.provisioner.ironic.cache import NodeCache
 from ingot.provisioner.ironic.changes import Changes
 from ingot.provisioner.ironic.deadlines import overdue
 from ingot.provisioner.ironic.model import Node
 from ingot.provisioner.ironic.push import PushLedger, PushMessage
 from ingot.provisioner.ironic.states import is_busy
-from ingot.provisioner.protocol import EVERYTHING, BackendError
 
 SAFETY_NET: Final = 60.0
 WITHOUT_PUSH: Final = 2.0

@@ -1,0 +1,41 @@
+"""The objects that stand beside a host and carry its name.
+
+They are looked after in the host's own pass, never by a worker of their own: so nothing overtakes anything, and what the pass
+reads of them is what it decides on. A change of one of them wakes the host of that name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ingot.api.dataimage import DATA_IMAGES
+from ingot.api.hardwaredata import HARDWARE_DATA
+from ingot.api.hostfirmwarecomponents import HOST_FIRMWARE_COMPONENTS
+from ingot.api.hostfirmwaresettings import HOST_FIRMWARE_SETTINGS
+from ingot.api.hostupdatepolicy import HOST_UPDATE_POLICIES
+from ingot.api.preprovisioningimage import PREPROVISIONING_IMAGES
+from ingot.kube import Client, Informer, metadata_of
+
+
+class Companions:
+    """The informers of these kinds."""
+
+    def __init__(self, client: Client, *, namespace: str = "") -> None:
+        self.hardware = Informer(client, metadata_of(HARDWARE_DATA), namespace=namespace)
+        """Without its contents: they are large, and read when they matter."""
+        self.firmware_settings = Informer(client, HOST_FIRMWARE_SETTINGS, namespace=namespace)
+        self.firmware_components = Informer(client, HOST_FIRMWARE_COMPONENTS, namespace=namespace)
+        self.update_policies = Informer(client, HOST_UPDATE_POLICIES, namespace=namespace)
+        self.data_images = Informer(client, DATA_IMAGES, namespace=namespace)
+        self.ramdisks = Informer(client, PREPROVISIONING_IMAGES, namespace=namespace)
+
+    def __iter__(self) -> Iterator[Informer[Any]]:
+        yield from (
+            self.hardware,
+            self.firmware_settings,
+            self.firmware_components,
+            self.update_policies,
+            self.data_images,
+            self.ramdisks,
+        )

@@ -1,0 +1,99 @@
+"""How a back end answers, and what it asks before it destroys.
+
+Answers are values:
+
+    Ready(value)        done; the value is what came of it
+    Busy(why)           under way; `changes()` will name the host when there is something new to see
+    Failed(message)     the back end tried and could not; told once, and then tried anew when called with `again=True`
+    NotRegistered(why)  the back end does not know the host (any more): register it first
+
+What is not an answer is an exception: `BackendUnavailable` for weather (nobody answers, answers 5xx, is starting up).
+
+**Destroying.** Verbs that can destroy (`Act`) take a `Permit`. The back end reads its own record of the host afresh, says in a
+`Sight` what it sees there, and asks the permit directly before it acts. The permit reads the API object afresh and answers with
+a `Refusal` or with None. So both sides have been looked at just before anything is lost, and neither knows the other's words.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Ready(Generic[T_co]):
+    value: T_co
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    why: str
+    """The phase, as a sentence: what is going on."""
+    detail: str = ""
+    """Where in that phase. It may change every second, so nobody is woken or written for it alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    message: str
+    """What went wrong, as a sentence without a full stop."""
+    refused_credentials: bool = False
+    """It is the user name or the password that was refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotRegistered:
+    why: str
+
+
+class BackendError(Exception):
+    """Something between us and the back end went wrong."""
+
+
+class BackendUnavailable(BackendError):
+    """Nobody answers, or not yet. Try again later; nothing is known about the host."""
+
+
+# Before destroying
+
+
+class Act(enum.Enum):
+    """What can cost somebody a running machine or its data."""
+
+    CLEAN = "clean"
+    """Boot a ramdisk that changes disks, RAID volumes or firmware of a machine without a system."""
+    DEPLOY = "deploy"
+    UNDEPLOY = "undeploy"
+    SERVICE = "service"
+    """Stop the system of a machine that is in use, change its firmware, and start it again."""
+    POWER_OFF = "power off"
+    """Also a reboot, and everything else that stops what runs."""
+    DELETE = "delete"
+    FORGET = "forget"
+    """Drop the back end's record of a host, to make it anew. The machine is not touched, but for a while nobody manages it."""
+    DETACH = "detach"
+    """Drop that record because somebody asked for the host to be left alone. The machine is not touched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What the back end sees at the host right now, in words that any back end can use."""
+
+    backend_id: str
+    state: str
+    """The back end's own word for the state; for messages only."""
+    holds_instance: bool
+    """An operating system was deployed or adopted here and has not been removed."""
+    powered_on: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    why: str
+
+
+Permit = Callable[[Act, Sight], Awaitable[Refusal | None]]

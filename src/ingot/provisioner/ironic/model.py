@@ -75,6 +75,11 @@ class FullNode(Node, frozen=True, kw_only=True):
     driver_internal_info: dict[str, Json] = msgspec.field(default_factory=dict)
     instance_info: dict[str, Json] = msgspec.field(default_factory=dict)
     properties: dict[str, Json] = msgspec.field(default_factory=dict)
+    extra: dict[str, Json] = msgspec.field(default_factory=dict)
+    """For Ironic's users to keep notes in."""
+    network_data: dict[str, Json] = msgspec.field(default_factory=dict)
+    reservation: str | None = None
+    """Which conductor holds the node's lock."""
     automated_clean: bool | None = None
     disable_power_off: bool = False
     deploy_interface: str | None = None

@@ -46,7 +46,10 @@ class HostController:
         self._backend = backend
         tools = Tools(client, self.hosts, self.secrets, self.companions, backend, recorder, now, settings)
         self._claimed = tools.claimed
-        self.controller = Controller("hosts", HostReconciler(tools), workers=workers)
+        reconciler = HostReconciler(tools)
+        self.controller = Controller("hosts", reconciler, workers=workers)
+        reconciler.capacity.follow(self.hosts)
+        reconciler.capacity.wake = self.controller.wake
         follow(self.controller, self.hosts, when=_concerns_us)
         for companion in self.companions:
             follow(self.controller, companion)

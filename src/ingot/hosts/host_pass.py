@@ -110,7 +110,21 @@ class Pass:
         self.change(error_count=0)
 
     def clear_error(self) -> None:
-        self.change(error_type=ErrorType.NONE, error_message="", operational_status=OperationalStatus.OK)
+        self.change(
+            error_type=ErrorType.NONE,
+            error_message="",
+            operational_status=OperationalStatus.OK,
+            next_try=None,
+        )
+
+    def mark(self) -> tuple[BareMetalHostStatus, int]:
+        """Where the pass is, for `back_to`."""
+        return self.status, len(self._told)
+
+    def back_to(self, mark: tuple[BareMetalHostStatus, int]) -> None:
+        """Take back what was decided since."""
+        self.status, told = mark
+        del self._told[told:]
 
     def tell(self, reason: EventReason, message: str, type: EventType = "Normal") -> None:
         """Remember an Event, to be sent once what it speaks of has been written."""

@@ -45,6 +45,13 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
+class Delay:
+    """There is no room for it now; whoever keeps the places calls when there is."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Fail:
     """It did not work. It is tried again after a while, or at once when somebody changes what it depends on."""
 
@@ -65,4 +72,4 @@ class Gone:
     """The last finalizer of ours is off; nothing is left to write to."""
 
 
-Outcome = Stay | Advance | Wait | Fail | Block | Gone
+Outcome = Stay | Advance | Wait | Delay | Fail | Block | Gone

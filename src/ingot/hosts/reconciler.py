@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import Final
 
 from ingot.api.admission import check
@@ -25,13 +26,14 @@ from ingot.api.baremetalhost import (
 )
 from ingot.api.meta import Key
 from ingot.api.wire import wire
+from ingot.hosts.capacity import TAKES_A_PLACE, Capacity
 from ingot.hosts.deprovisioning import GIVE_UP_AFTER
 from ingot.hosts.history import ERROR_EVENT, entered
 from ingot.hosts.host_pass import Pass, Tools
-from ingot.hosts.outcome import Advance, Block, Fail, Gone, Outcome, Stay, Wait
+from ingot.hosts.outcome import Advance, Block, Delay, Fail, Gone, Outcome, Stay, Wait
 from ingot.hosts.registering import ensure_registered
-from ingot.hosts.retries import Grounds, Retries
-from ingot.hosts.secrets import secret_keys
+from ingot.hosts.retries import Retries, grounds
+from ingot.hosts.retrying import retry_by_hand
 from ingot.hosts.states import HANDLERS, REGISTERED_FIRST, WRITTEN_FIRST, after_deletion
 from ingot.kube import Again, Done
 from ingot.provisioner import BackendUnavailable
@@ -39,7 +41,7 @@ from ingot.trust import redact
 
 log = logging.getLogger(__name__)
 
-BACKEND_AWAY: Final = 5.0
+BACKEND_AWAY: Final = 30.0
 """Seconds until a host is looked at again when the back end did not answer. Its return is also told by `changes()`."""
 UNSETTLED: Final = 10.0
 """Seconds until a host is looked at again after the guard refused something, or a detail was not written."""
@@ -51,9 +53,14 @@ STILL_TO_BE_MADE: Final = frozenset(
 )
 """States from which a host that breaks a rule does not go on. One that runs a system is not held up for it."""
 
-BEFOREHAND: Final[tuple[Callable[[Pass], Awaitable[Outcome | None]], ...]] = ()
+BEFOREHAND: Final[tuple[Callable[[Pass], Awaitable[Outcome | None]], ...]] = (retry_by_hand,)
 """What is looked after in this order before the state's turn comes; an outcome ends the pass."""
 
+_PARTICIPLE: Final = {
+    State.INSPECTING: "inspected",
+    State.PROVISIONING: "provisioned",
+    State.DEPROVISIONING: "deprovisioned",
+}
 STARTED: Final = {
     State.INSPECTING: (EventReason.INSPECTION_STARTED, "Hardware inspection started"),
     State.DEPROVISIONING: (EventReason.DEPROVISIONING_STARTED, "Image deprovisioning started"),
@@ -66,6 +73,7 @@ class HostReconciler:
     def __init__(self, tools: Tools, retries: Retries | None = None) -> None:
         self._tools = tools
         self._retries = retries or Retries(lambda: asyncio.get_running_loop().time())
+        self.capacity = Capacity(tools.settings.provisioning_limit, tools.backend.boots_over_network)
 
     async def __call__(self, key: Key) -> Done | Again:
         host = self._tools.hosts.get(key)
@@ -80,9 +88,16 @@ class HostReconciler:
                 p.tell(EventReason.INVALID_ANNOTATION_VALUE, why, "Warning")
             await p.save(why)
             return Done()
-        if p.status.error_type and (left := self._retries.remaining(key, grounds=self._grounds(p))):
-            return Again(left, p.status.error_message)
-        return await self._pass(p)
+        if p.status.error_type:
+            causes = grounds(host, self._tools.secrets)
+            if left := self._retries.remaining(key, grounds=causes):
+                return Again(left, p.status.error_message)
+            if self._retries.starts_over(key, grounds=causes):
+                p.completed()
+        try:
+            return await self._pass(p)
+        finally:
+            self.capacity.pass_over(key)
 
     @staticmethod
     def _not_ours(host: BareMetalHost) -> bool:
@@ -115,9 +130,13 @@ class HostReconciler:
     async def _run(self, p: Pass) -> Outcome:
         """Through the states until one of them has to wait."""
         for _ in range(MOST_STATES):
+            mark = p.mark()
             outcome = await self._one_state(p)
             if not isinstance(outcome, Advance):
                 return outcome
+            if outcome.state in TAKES_A_PLACE and not self._has_a_place(p):
+                p.back_to(mark)
+                return self._delay(outcome.state)
             self._enter(p, outcome.state)
             if p.overtaken():
                 # Somebody changed the host meanwhile; the write below is refused, and it is decided again.
@@ -146,7 +165,22 @@ class HostReconciler:
                     return Advance(State.DELETING)
                 case _:
                     return not_yet
+        if state in TAKES_A_PLACE and not self._has_a_place(p):
+            return self._delay(state)
         return await HANDLERS[state](p)
+
+    def _has_a_place(self, p: Pass) -> bool:
+        if not self.capacity.admits(p.current):
+            return False
+        if p.status.operational_status is OperationalStatus.DELAYED:
+            p.change(operational_status=OperationalStatus.OK)
+        return True
+
+    def _delay(self, state: State) -> Delay:
+        return Delay(
+            f"waiting to be {_PARTICIPLE[state]}: all {self.capacity.limit} places for hosts that boot over the network are "
+            "taken. It goes on as soon as one is free"
+        )
 
     def _enter(self, p: Pass, state: State) -> None:
         left = p.state
@@ -164,13 +198,20 @@ class HostReconciler:
                 return Done()
             case Fail(kind, message):
                 self._note_error(p, kind, _sentence(message), counted=True)
+                left = self._retries.pause(p.status.error_count)
+                p.change(next_try=self._tools.now() + timedelta(seconds=round(left)))
                 await p.save(p.status.error_message)
-                left = self._retries.failed(p.key, failures=p.status.error_count, grounds=self._grounds(p))
+                self._retries.failed(p.key, left, grounds=grounds(p.host, self._tools.secrets))
                 return Again(left, message)
             case Block(kind, message):
                 message = _sentence(message)
                 self._note_error(p, kind, message, counted=p.status.error_message != message)
+                p.change(next_try=None)
                 await p.save(p.status.error_message)
+                return Done()
+            case Delay(why):
+                p.change(operational_status=OperationalStatus.DELAYED)
+                await p.save(why)
                 return Done()
             case Wait(why, detail, look_again):
                 self._well(p)
@@ -191,7 +232,7 @@ class HostReconciler:
         self._retries.forget(p.key)
         if p.status.error_type:
             p.clear_error()
-        elif p.status.operational_status is OperationalStatus.NONE:
+        elif p.status.operational_status in (OperationalStatus.NONE, OperationalStatus.DELAYED):
             p.change(operational_status=OperationalStatus.OK)
 
     @staticmethod
@@ -204,14 +245,6 @@ class HostReconciler:
         )
         if counted:
             p.tell(ERROR_EVENT[kind], message, "Warning")
-
-    def _grounds(self, p: Pass) -> Grounds:
-        """What the next attempt depends on; see `retries`."""
-        versions = []
-        for key in secret_keys(p.host):
-            found = self._tools.secrets.get(key)
-            versions.append(f"{key}@{found.metadata.resource_version if found is not None else 'absent'}")
-        return (str(p.host.metadata.generation), str(p.deleting), *versions)
 
 
 def broken_rules(host: BareMetalHost) -> str:

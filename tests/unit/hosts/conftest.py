@@ -11,19 +11,25 @@ from rack import Rack
 from scripted import ScriptedBackend
 
 from ingot.embedded.server import serve
-from ingot.hosts import HostController
+from ingot.hosts import HostController, HostSettings
 from ingot.kube import Client, EventRecorder, Manager
 
 
 @pytest.fixture
-async def rack(tmp_path: Path) -> AsyncIterator[Rack]:
+def settings() -> HostSettings:
+    """What whoever runs the operator decided; tests put other values in its place."""
+    return HostSettings()
+
+
+@pytest.fixture
+async def rack(tmp_path: Path, settings: HostSettings) -> AsyncIterator[Rack]:
     backend = ScriptedBackend()
     async with (
         serve(tmp_path) as api,
         Client.from_kubeconfig(api.kubeconfig) as client,
         EventRecorder(client) as recorder,
     ):
-        hosts = HostController(client, backend, recorder)
+        hosts = HostController(client, backend, recorder, settings=settings)
         manager = Manager(hosts.informers, [hosts.controller], tasks=[hosts.follow_backend])
         running = asyncio.create_task(manager.run())
         await manager.started()

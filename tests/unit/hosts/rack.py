@@ -105,5 +105,10 @@ class Rack:
         """Long enough for whatever was going to happen by itself to have happened."""
         await asyncio.sleep(0.3)
 
+    @staticmethod
+    def sentence(host: BareMetalHost) -> str:
+        """Why the host is where it is, as its user reads it."""
+        return next(found.message for found in host.status.conditions if found.type == "Progressing")
+
     async def event_reasons(self) -> list[str]:
         return [event.reason for event in (await self.client.list(EVENTS, namespace=NAMESPACE)).items]

@@ -8,7 +8,7 @@ protocol demands, and are not carried out when it refuses.
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -95,6 +95,8 @@ class ScriptedBackend:
         self.network_boot = False
         self._scripts: dict[str, deque[Any]] = defaultdict(deque)
         self._held: dict[str, Any] = {}
+        self.asked: Counter[str] = Counter()
+        """How often each verb was called."""
         self._changes: asyncio.Queue[Change] = asyncio.Queue()
 
     # What a test says
@@ -336,6 +338,7 @@ class ScriptedBackend:
     def _scripted(self, verb: str) -> Any:
         if self.away:
             raise BackendUnavailable(self.away)
+        self.asked[verb] += 1
         if verb in self._held:
             return self._held[verb]
         return self._scripts[verb].popleft() if self._scripts[verb] else None

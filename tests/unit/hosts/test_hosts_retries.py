@@ -3,9 +3,10 @@
 import pytest
 
 from ingot.api.meta import Key
-from ingot.hosts.retries import Retries, pause
+from ingot.hosts.retries import Grounds, Retries, pause
 
 HOST = Key("rack", "h1")
+CAUSES = Grounds(("1", "secret@7"))
 
 
 class Clock:
@@ -28,28 +29,44 @@ def test_the_pause_doubles_up_to_a_limit_and_is_shortened_by_up_to_a_half(
 
 
 def test_a_host_that_never_failed_is_due() -> None:
-    assert Retries(Clock()).remaining(HOST, grounds=("1",)) == 0
+    retries = Retries(Clock())
+    assert retries.remaining(HOST, grounds=CAUSES) == 0
+    assert not retries.starts_over(HOST, grounds=CAUSES)
 
 
 def test_a_failed_host_is_not_due_before_its_time() -> None:
     clock = Clock()
     retries = Retries(clock, chance=lambda: 0.0)
-    assert retries.failed(HOST, failures=1, grounds=("1",)) == 120
+    retries.failed(HOST, retries.pause(1), grounds=CAUSES)
     clock.now += 119
-    assert retries.remaining(HOST, grounds=("1",)) == 1
+    assert retries.remaining(HOST, grounds=CAUSES) == 1
     clock.now += 1
-    assert retries.remaining(HOST, grounds=("1",)) == 0
+    assert retries.remaining(HOST, grounds=CAUSES) == 0
+    assert not retries.starts_over(HOST, grounds=CAUSES)
 
 
-def test_a_failed_host_is_due_at_once_when_what_it_depends_on_changes() -> None:
+@pytest.mark.parametrize(
+    "changed", [("2", "secret@7"), ("1", "secret@8"), ("1", "reboot.metal3.io=", "secret@7")]
+)
+def test_a_failed_host_starts_over_at_once_when_what_it_depends_on_changes(changed: tuple[str, ...]) -> None:
     retries = Retries(Clock())
-    retries.failed(HOST, failures=9, grounds=("1", "secret@7"))
-    assert retries.remaining(HOST, grounds=("1", "secret@8")) == 0
-    assert retries.remaining(HOST, grounds=("1", "secret@7")) > 0
+    retries.failed(HOST, 3600, grounds=CAUSES)
+    assert retries.remaining(HOST, grounds=Grounds(changed)) == 0
+    assert retries.starts_over(HOST, grounds=Grounds(changed))
+    assert retries.remaining(HOST, grounds=CAUSES) > 0
+    assert not retries.starts_over(HOST, grounds=CAUSES)
+
+
+def test_a_failed_host_that_is_deleted_is_due_at_once_and_its_failures_go_on_counting() -> None:
+    retries = Retries(Clock())
+    retries.failed(HOST, 3600, grounds=CAUSES)
+    deleted = Grounds(("2", "secret@7"), deleting=True)
+    assert retries.remaining(HOST, grounds=deleted) == 0
+    assert not retries.starts_over(HOST, grounds=deleted)
 
 
 def test_a_host_that_succeeded_is_forgotten() -> None:
     retries = Retries(Clock())
-    retries.failed(HOST, failures=1, grounds=("1",))
+    retries.failed(HOST, 60, grounds=CAUSES)
     retries.forget(HOST)
-    assert retries.remaining(HOST, grounds=("1",)) == 0
+    assert retries.remaining(HOST, grounds=CAUSES) == 0

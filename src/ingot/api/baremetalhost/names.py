@@ -141,6 +141,8 @@ class Annotation(enum.StrEnum):
     """JSON of the status to start from, for a host that was moved here."""
     REBOOT = "reboot.metal3.io"
     """Reboot once; empty, or JSON with mode and force."""
+    RETRY = "baremetalhost.metal3.io/retry"
+    """Try at once what failed, as if it had not failed before; any value. Ingot's own, and removed when it was seen."""
     INSPECT = "inspect.metal3.io"
     """`disabled` skips inspection; empty asks for another one."""
     HARDWARE_DETAILS = "inspect.metal3.io/hardwaredetails"

@@ -108,6 +108,13 @@ class BareMetalHostStatus(Model):
         Image | None, doc("The image that provisioning last began with, whether it came to an end or not.")
     ] = None
     last_updated: Annotated[datetime | None, doc("When this status was last written.")] = None
+    next_try: Annotated[
+        datetime | None,
+        doc(
+            "When what failed is tried again by itself; absent when nothing failed, or when it waits for a person. A change of "
+            "the host, of its annotations or of a Secret it uses starts the next try at once."
+        ),
+    ] = None
     operation_history: Annotated[
         OperationHistory, doc("When the host was last registered, inspected, provisioned, deprovisioned.")
     ] = msgspec.field(default_factory=OperationHistory)

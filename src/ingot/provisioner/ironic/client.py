@@ -24,7 +24,11 @@ from ingot.provisioner.ironic.inventory import InspectionData
 from ingot.provisioner.ironic.model import (
     FIELD_SINCE,
     LIST_FIELDS,
+    BiosSetting,
+    BiosSettings,
     DriverList,
+    FirmwareComponent,
+    FirmwareComponents,
     FullNode,
     HistoryEntry,
     HistoryList,
@@ -124,11 +128,10 @@ class IronicClient:
     async def delete_node(self, uuid: str) -> None:
         await self._call("DELETE", f"/nodes/{_segment(uuid)}")
 
-    async def set_provision_state(self, uuid: str, target: str, *, configdrive: Json = None) -> None:
-        body: dict[str, Json] = {"target": target}
-        if configdrive is not None:
-            body["configdrive"] = configdrive
-        await self._call("PUT", f"/nodes/{_segment(uuid)}/states/provision", body)
+    async def set_provision_state(self, uuid: str, target: str, **arguments: Json) -> None:
+        """The arguments go with the verb: configdrive, deploy_steps, clean_steps. None is left out."""
+        given = {name: value for name, value in arguments.items() if value is not None}
+        await self._call("PUT", f"/nodes/{_segment(uuid)}/states/provision", {"target": target, **given})
 
     async def set_power_state(self, uuid: str, target: str, *, timeout: int | None = None) -> None:
         body: dict[str, Json] = {"target": target}
@@ -146,6 +149,14 @@ class IronicClient:
 
     async def inventory(self, uuid: str) -> InspectionData:
         return await self._read(f"/nodes/{_segment(uuid)}/inventory", InspectionData)
+
+    async def bios_settings(self, ident: str) -> list[BiosSetting]:
+        """As Ironic last read them from the BMC, with what each can be."""
+        path = f"/nodes/{_segment(ident)}/bios"
+        return (await self._read(path, BiosSettings, {"detail": "true"})).bios
+
+    async def firmware(self, ident: str) -> list[FirmwareComponent]:
+        return (await self._read(f"/nodes/{_segment(ident)}/firmware", FirmwareComponents)).firmware
 
     async def history(self, uuid: str, *, limit: int = 10) -> list[HistoryEntry]:
         """The newest entries, newest first."""

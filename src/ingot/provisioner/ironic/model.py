@@ -84,6 +84,7 @@ class FullNode(Node, frozen=True, kw_only=True):
     disable_power_off: bool = False
     deploy_interface: str | None = None
     inspect_interface: str | None = None
+    raid_interface: str | None = None
 
     def remembered(self) -> Node:
         """What the cache keeps of it."""
@@ -119,6 +120,36 @@ class HistoryEntry(msgspec.Struct):
 
 class HistoryList(msgspec.Struct):
     history: list[HistoryEntry]
+
+
+class BiosSetting(msgspec.Struct):
+    """A firmware setting as Ironic last read it. What the BMC does not say of it is null."""
+
+    name: str = ""
+    value: str | None = None
+    attribute_type: str | None = None
+    allowable_values: list[str] | None = None
+    lower_bound: int | None = None
+    max_length: int | None = None
+    min_length: int | None = None
+    read_only: bool | None = None
+    unique: bool | None = None
+    upper_bound: int | None = None
+
+
+class BiosSettings(msgspec.Struct):
+    bios: list[BiosSetting]
+
+
+class FirmwareComponent(msgspec.Struct):
+    component: str = ""
+    initial_version: str | None = None
+    current_version: str | None = None
+    last_version_flashed: str | None = None
+
+
+class FirmwareComponents(msgspec.Struct):
+    firmware: list[FirmwareComponent]
 
 
 class Validation(msgspec.Struct):

@@ -64,9 +64,13 @@ class Nodes:
         node = self.cache.get(host.backend_id) if host.backend_id else self.cache.by_name(node_name(host.key))
         return node if node is not None and not self.cache.is_doubted(node.uuid) else None
 
+    def ident(self, host: HostRef) -> str:
+        """What Ironic knows the host by."""
+        return host.backend_id or node_name(host.key)
+
     async def fresh(self, host: HostRef) -> FullNode | None:
         """The node as it is right now; None if Ironic does not know it."""
-        return await self.read(host.backend_id or node_name(host.key))
+        return await self.read(self.ident(host))
 
     async def read(self, ident: str) -> FullNode | None:
         began = self.cache.moment()
@@ -93,9 +97,9 @@ class Nodes:
         self.cache.learned(changed.remembered(), began)
         return changed
 
-    async def ask_state(self, node: Node, target: str, *, configdrive: Json = None) -> None:
+    async def ask_state(self, node: Node, target: str, **arguments: Json) -> None:
         """Asks for a change of state, and notes that its failure has to be told."""
-        await self.client.set_provision_state(node.uuid, target, configdrive=configdrive)
+        await self.client.set_provision_state(node.uuid, target, **arguments)
         self.cache.doubt(node.uuid)
         self.attempts.started(node.uuid, Scope.STATE)
 

@@ -16,8 +16,10 @@ from ingot.provisioner import (
     Access,
     Busy,
     Change,
+    Component,
     Deployment,
     Failed,
+    FirmwareReport,
     HostRef,
     Inspection,
     NotRegistered,
@@ -36,6 +38,7 @@ from ingot.provisioner.ironic.client import IronicClient
 from ingot.provisioner.ironic.delete import delete
 from ingot.provisioner.ironic.deprovision import deprovision
 from ingot.provisioner.ironic.errors import Unavailable
+from ingot.provisioner.ironic.firmware import firmware_components, firmware_settings
 from ingot.provisioner.ironic.inspect import Inspector
 from ingot.provisioner.ironic.instance import UnusableOrder, check_image
 from ingot.provisioner.ironic.nodes import Nodes
@@ -101,6 +104,12 @@ class IronicProvisioner:
         self, host: HostRef, wanted: Inspection, *, permit: Permit, again: bool
     ) -> Ready[HardwareDetails] | Busy | Failed | NotRegistered:
         return await self._inspector.inspect(host, wanted, permit=permit, again=again)
+
+    async def firmware_settings(self, host: HostRef) -> Ready[FirmwareReport] | NotRegistered:
+        return await firmware_settings(self._nodes, host)
+
+    async def firmware_components(self, host: HostRef) -> Ready[tuple[Component, ...]] | NotRegistered:
+        return await firmware_components(self._nodes, host)
 
     def cannot_deploy(self, image: Image | None, custom_deploy: CustomDeploy | None) -> str | None:
         if image is None or custom_deploy is not None:

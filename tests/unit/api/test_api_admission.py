@@ -419,6 +419,7 @@ ACCEPTED_ANNOTATIONS: dict[str, tuple[Json, Json]] = {
         {STATUS: '{"operationalStatus": "servicing", "errorType": "servicing error"}'},
         {},
     ),
+    "a status of a host that could not be detached": ({STATUS: '{"errorType": "detach error"}'}, {}),
     "a reboot": ({"reboot.metal3.io": ""}, {}),
     "a hard reboot": ({"reboot.metal3.io": '{"mode": "hard", "force": true}'}, {}),
     "a held reboot": ({"reboot.metal3.io/me": '{"mode": ""}'}, {}),
@@ -470,14 +471,6 @@ REFUSED_ANNOTATIONS: list[tuple[str, Json, Json, str, Kind, str]] = [
     ("a wrong sort of inventory", {STATUS: '{"hardware": {"cpu": 1}}'}, {}, STATUS, I, "Expected `object`"),
     ("an unknown word", {STATUS: '{"operationalStatus": "fine"}'}, {}, STATUS, I, "'fine'"),
     ("an unknown error", {STATUS: '{"errorType": "bad luck"}'}, {}, STATUS, I, "'bad luck'"),
-    (
-        "an error no status can hold",
-        {STATUS: '{"errorType": "detach error"}'},
-        {},
-        STATUS,
-        I,
-        "'detach error'",
-    ),
     ("a reboot in words", {"reboot.metal3.io": "now"}, {}, "reboot.metal3.io", I, "mode is hard or soft"),
     (
         "a reboot of another mode",

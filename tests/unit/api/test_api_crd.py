@@ -36,6 +36,13 @@ DEPARTURES: dict[tuple[str, str], str] = {
         "BareMetalHost",
         "/status/properties/provisioning/properties/image/properties/format/enum",
     ): _COREOS,
+    (
+        "BareMetalHost",
+        "/status/properties/nextTry",
+    ): "when a failed host is tried again, for people and programs",
+    ("BareMetalHost", "/status/properties/errorType/enum"): (
+        "`detach error`, which Metal3 uses and its schema refuses: a host that cannot be detached has to be able to say so"
+    ),
     ("HostClaim", "/spec/properties/image/properties/format/enum"): _COREOS,
     ("Ironic", "/spec/properties/credentialsRef"): "the proposals' spelling of apiCredentialsName",
     ("Ironic", "/spec/properties/databaseRef"): "an IronicDatabase, as in the proposals",

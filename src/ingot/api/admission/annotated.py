@@ -13,7 +13,6 @@ from ingot.api.baremetalhost import (
     Annotation,
     BareMetalHost,
     BareMetalHostStatus,
-    ErrorType,
     HardwareDetails,
 )
 from ingot.api.hostclaim import HostClaim
@@ -33,9 +32,6 @@ def restored_status(host: BareMetalHost) -> Iterator[FieldError]:
     if text is None:
         return
     problem = problem_with(text, BareMetalHostStatus)
-    # Readable, but an API would refuse it in a status, so it could never be restored.
-    if problem is None and msgspec.json.decode(text).get("errorType") == ErrorType.DETACH:
-        problem = f"has the errorType {str(ErrorType.DETACH)!r}, which a status cannot hold"
     if problem is not None:
         yield invalid(_path(Annotation.STATUS), _short(text), f"the status to restore {problem}.")
 

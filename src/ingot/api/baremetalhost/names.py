@@ -58,11 +58,11 @@ class ErrorType(enum.StrEnum):
     POWER_MANAGEMENT = "power management error"
     SERVICING = "servicing error"
     DETACH = "detach error"
-    """Not in the published schema: an API refuses it in a status, so it lives in events and metrics only."""
+    """Not in the schema that Metal3 publishes, though Metal3 uses it: there, a host that could not be detached cannot say so."""
 
 
-WRITABLE_ERROR_TYPES: Final = tuple(e.value for e in ErrorType if e not in (ErrorType.NONE, ErrorType.DETACH))
-"""Those the published schema admits in `status.errorType`."""
+WRITABLE_ERROR_TYPES: Final = tuple(e.value for e in ErrorType if e is not ErrorType.NONE)
+"""Those that `status.errorType` can hold; where there is none the field is absent."""
 
 
 class ConditionType(enum.StrEnum):
@@ -128,6 +128,8 @@ class EventReason(enum.StrEnum):
     SERVICING_ERROR = "ServicingError"
     IMAGE_AUTH_FORMAT_UNSUPPORTED = "ImageAuthFormatUnsupported"
     IMAGE_AUTH_PARSE_ERROR = "ImageAuthParseError"
+    FORCE_DELETED = "ForceDeleted"
+    """Ours: a host went without its back end; the message tells what it leaves behind."""
 
 
 class Annotation(enum.StrEnum):
@@ -137,6 +139,8 @@ class Annotation(enum.StrEnum):
     """Leave the host alone; any value."""
     DETACHED = "baremetalhost.metal3.io/detached"
     """Take the host from the back end without touching it; any value, or JSON with deleteAction and force."""
+    FORCE_DELETE = "baremetalhost.metal3.io/force-delete"
+    """Let a host that is being deleted go at once, without its back end; any value. Ours."""
     STATUS = "baremetalhost.metal3.io/status"
     """JSON of the status to start from, for a host that was moved here."""
     REBOOT = "reboot.metal3.io"

@@ -19,9 +19,9 @@ from ingot.api.baremetalhost import (
     State,
 )
 
-_Operation = Literal["register", "inspect", "provision", "deprovision"]
+Operation = Literal["register", "inspect", "provision", "deprovision"]
 
-_OPERATION: Final[dict[State, _Operation]] = {
+OPERATION: Final[dict[State, Operation]] = {
     State.REGISTERING: "register",
     State.INSPECTING: "inspect",
     State.PROVISIONING: "provision",
@@ -35,22 +35,23 @@ ERROR_EVENT: Final = {
     ErrorType.PREPARATION: EventReason.PREPARATION_ERROR,
     ErrorType.PROVISIONING: EventReason.PROVISIONING_ERROR,
     ErrorType.POWER_MANAGEMENT: EventReason.POWER_MANAGEMENT_ERROR,
+    ErrorType.SERVICING: EventReason.SERVICING_ERROR,
 }
 
 
 def entered(status: BareMetalHostStatus, *, left: State, state: State, at: datetime) -> BareMetalHostStatus:
     """The status of a host that went from one state into another."""
     history = status.operation_history
-    if (done := _OPERATION.get(left)) is not None:
+    if (done := OPERATION.get(left)) is not None:
         history = _with(history, done, replace(getattr(history, done), end=at))
-    if (begun := _OPERATION.get(state)) is not None:
+    if (begun := OPERATION.get(state)) is not None:
         history = _with(history, begun, OperationTimes(start=at))
     return replace(
         status, operation_history=history, provisioning=replace(status.provisioning, state=str(state))
     )
 
 
-def _with(history: OperationHistory, operation: _Operation, times: OperationTimes) -> OperationHistory:
+def _with(history: OperationHistory, operation: Operation, times: OperationTimes) -> OperationHistory:
     match operation:
         case "register":
             return replace(history, register=times)

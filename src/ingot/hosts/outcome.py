@@ -49,6 +49,8 @@ class Delay:
     """There is no room for it now; whoever keeps the places calls when there is."""
 
     why: str
+    kind: str
+    """Under which name it is counted."""
 
 
 @dataclass(frozen=True, slots=True)

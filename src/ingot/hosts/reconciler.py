@@ -28,14 +28,17 @@ from ingot.api.meta import Key
 from ingot.api.wire import wire
 from ingot.hosts.capacity import TAKES_A_PLACE, Capacity
 from ingot.hosts.deprovisioning import GIVE_UP_AFTER
-from ingot.hosts.history import ERROR_EVENT, entered
+from ingot.hosts.hardware import known_hardware
+from ingot.hosts.history import ERROR_EVENT, OPERATION, entered
 from ingot.hosts.host_pass import Pass, Tools
+from ingot.hosts.metrics import METRICS
 from ingot.hosts.outcome import Advance, Block, Delay, Fail, Gone, Outcome, Stay, Wait
 from ingot.hosts.registering import ensure_registered
+from ingot.hosts.restoring import restore_status
 from ingot.hosts.retries import Retries, grounds
 from ingot.hosts.retrying import retry_by_hand
-from ingot.hosts.states import HANDLERS, REGISTERED_FIRST, WRITTEN_FIRST, after_deletion
-from ingot.kube import Again, Done
+from ingot.hosts.states import HANDLERS, REGISTERED_FIRST, after_deletion, written_first
+from ingot.kube import Again, Conflict, Done
 from ingot.provisioner import BackendUnavailable
 from ingot.trust import redact
 
@@ -53,7 +56,11 @@ STILL_TO_BE_MADE: Final = frozenset(
 )
 """States from which a host that breaks a rule does not go on. One that runs a system is not held up for it."""
 
-BEFOREHAND: Final[tuple[Callable[[Pass], Awaitable[Outcome | None]], ...]] = (retry_by_hand,)
+BEFOREHAND: Final[tuple[Callable[[Pass], Awaitable[Outcome | None]], ...]] = (
+    restore_status,
+    retry_by_hand,
+    known_hardware,
+)
 """What is looked after in this order before the state's turn comes; an outcome ends the pass."""
 
 _PARTICIPLE: Final = {
@@ -79,6 +86,7 @@ class HostReconciler:
         host = self._tools.hosts.get(key)
         if host is None:
             self._retries.forget(key)
+            METRICS.forget(key)
             return Done()
         if Annotation.PAUSED in host.metadata.annotations or self._not_ours(host):
             return Done()
@@ -94,8 +102,15 @@ class HostReconciler:
                 return Again(left, p.status.error_message)
             if self._retries.starts_over(key, grounds=causes):
                 p.completed()
+        METRICS.count_host("reconcile", key)
         try:
             return await self._pass(p)
+        except Conflict:
+            # Somebody else was faster; it is decided again.
+            raise
+        except Exception:
+            METRICS.count_host("reconcile_error", key)
+            raise
         finally:
             self.capacity.pass_over(key)
 
@@ -111,6 +126,7 @@ class HostReconciler:
         except BackendUnavailable as error:
             why = redact(str(error))
             log.info("%s: the back end is away: %s", p.key, why)
+            METRICS.count("provisioner_not_ready")
             await p.save(p.told_last())
             return Again(BACKEND_AWAY, why)
         return await self._conclude(p, outcome)
@@ -141,7 +157,7 @@ class HostReconciler:
             if p.overtaken():
                 # Somebody changed the host meanwhile; the write below is refused, and it is decided again.
                 return Stay(p.told_last())
-            if outcome.state in WRITTEN_FIRST:
+            if written_first(p.current):
                 await p.save(f"{outcome.state} starts")
         raise RuntimeError(
             f"{p.key} went through {MOST_STATES} states in one pass, last {p.state}: two of them disagree"
@@ -179,13 +195,18 @@ class HostReconciler:
     def _delay(self, state: State) -> Delay:
         return Delay(
             f"waiting to be {_PARTICIPLE[state]}: all {self.capacity.limit} places for hosts that boot over the network are "
-            "taken. It goes on as soon as one is free"
+            "taken. It goes on as soon as one is free",
+            "delayed__deprovisioning" if state is State.DEPROVISIONING else "delayed__provisioning",
         )
 
     def _enter(self, p: Pass, state: State) -> None:
         left = p.state
         log.info("%s: %s → %s", p.key, left or "new", state)
         p.status = entered(p.status, left=left, state=state, at=self._tools.now())
+        METRICS.moved(left, state)
+        if (done := OPERATION.get(left)) is not None:
+            times = getattr(p.status.operation_history, done)
+            METRICS.took(done, p.key, (times.end - times.start).total_seconds() if times.start else 0.0)
         if p.status.error_type:
             p.clear_error()
         if state in STARTED:
@@ -209,7 +230,9 @@ class HostReconciler:
                 p.change(next_try=None)
                 await p.save(p.status.error_message)
                 return Done()
-            case Delay(why):
+            case Delay(why, kind):
+                if p.status.operational_status is not OperationalStatus.DELAYED:
+                    METRICS.count_host(kind, p.key)
                 p.change(operational_status=OperationalStatus.DELAYED)
                 await p.save(why)
                 return Done()
@@ -244,6 +267,7 @@ class HostReconciler:
             error_count=p.status.error_count + counted,
         )
         if counted:
+            METRICS.failed(str(kind))
             p.tell(ERROR_EVENT[kind], message, "Warning")
 
 
@@ -262,11 +286,6 @@ def _must_not_be_touched(host: BareMetalHost) -> str | None:
         return (
             f"the host is left alone because of its annotation {Annotation.DETACHED}: this version of Ingot cannot detach. "
             "Remove the annotation to have it managed or deleted."
-        )
-    if Annotation.STATUS in host.metadata.annotations and host.status.last_updated is None:
-        return (
-            f"the host is left alone because of its annotation {Annotation.STATUS}: this version of Ingot cannot take over a "
-            "status from elsewhere, and would inspect a machine that may be running. Remove the annotation to start anew."
         )
     return None
 

@@ -17,6 +17,7 @@ Rules kept here:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from ingot.api.baremetalhost import (
     INSTALL_COREOS,
@@ -27,6 +28,9 @@ from ingot.api.baremetalhost import (
     Image,
     State,
 )
+
+RUNS_A_SYSTEM: Final = frozenset({State.PROVISIONED, State.EXTERNALLY_PROVISIONED})
+"""States of a host on which an operating system runs that somebody uses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

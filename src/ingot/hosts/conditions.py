@@ -132,6 +132,8 @@ def _provisioned(state: State) -> _Verdict:
 def _ready(status: BareMetalHostStatus, state: State) -> _Verdict:
     if status.operational_status is OperationalStatus.ERROR:
         return _Verdict("False", R.ERROR)
+    if status.operational_status is OperationalStatus.SERVICING:
+        return _Verdict("False", R.SERVICING)
     return _provisioned(state)
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from ingot.api.baremetalhost import BareMetalHost, State
-from ingot.api.installed import must_deprovision, wanted
+from ingot.api.baremetalhost import BareMetalHost, ErrorType, OperationalStatus, State
+from ingot.api.installed import RUNS_A_SYSTEM, must_deprovision, wanted
+from ingot.hosts.reboots import reboots
 from ingot.provisioner import Act, Refusal, Sight
 
-RUNS_A_SYSTEM: Final = frozenset({State.PROVISIONED, State.EXTERNALLY_PROVISIONED})
 CLEANS: Final = frozenset({State.PREPARING, State.PROVISIONING, State.DEPROVISIONING})
 LEAVES: Final = frozenset({State.DEPROVISIONING, State.POWERING_OFF_BEFORE_DELETE, State.DELETING})
 
@@ -46,19 +46,37 @@ def _objection(host: BareMetalHost, act: Act, sight: Sight) -> str | None:
             return "an operating system is installed on the machine already"
         case Act.UNDEPLOY if not _may_be_emptied(host, deleting=deleting):
             return "nobody asked to remove what is installed"
-        case Act.POWER_OFF if state is State.AVAILABLE and host.spec.online and not deleting:
+        case Act.POWER_OFF if state is State.AVAILABLE and not (deleting or _is_to_be_stopped(host)):
             return "it is to be online"
         case Act.POWER_OFF if sight.holds_instance and not _may_be_emptied(host, deleting=deleting):
             return "an operating system is installed on the machine and nobody asked to stop it"
+        case Act.SERVICE:
+            return (
+                f"only a host in use is serviced, and this one is {'going' if deleting else state or 'new'}"
+            )
         case Act.DELETE if not deleting:
             return "the BareMetalHost is not being deleted"
     return None
 
 
 def _objection_while_it_runs(host: BareMetalHost, act: Act) -> str | None:
-    if act is Act.POWER_OFF and not host.spec.online:
+    if act is Act.POWER_OFF and _is_to_be_stopped(host):
+        return None
+    if act is Act.SERVICE and _is_serviced(host):
         return None
     return f"the host is {host.state} and nobody asked for it"
+
+
+def _is_to_be_stopped(host: BareMetalHost) -> bool:
+    """Somebody wants it off, or rebooted."""
+    asked = reboots(host)
+    return asked.once if host.spec.disable_power_off else bool(asked) or not host.spec.online
+
+
+def _is_serviced(host: BareMetalHost) -> bool:
+    """That it is serviced is written before it is begun, and stays written until it has succeeded or is given up."""
+    servicing = host.status.operational_status is OperationalStatus.SERVICING
+    return servicing or host.status.error_type is ErrorType.SERVICING
 
 
 def _objection_to_forgetting(host: BareMetalHost, *, deleting: bool) -> str | None:

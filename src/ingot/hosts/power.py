@@ -1,16 +1,26 @@
-"""Power: bring the machine to on or off as wanted, and note what it is.
+"""Power: bring the machine to on or off as wanted, reboot it when somebody asks, and note what it is.
 
 What is wanted is decided by a pure function; the back end is told only when that differs from what is known.
+
+A reboot is a power off and a power on with an annotation between them. The annotation goes as soon as the machine is seen off,
+not before: whenever the operator dies, what is left to do can be told from the annotation and from the machine, and it is
+neither forgotten nor done twice. A host with `disablePowerOff` is never off, so there it goes when the reboot was done.
+
+On the way from off to on lies what can only be done there: `data_image` and `servicing`.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
-from ingot.api.baremetalhost import BareMetalHost, ErrorType, EventReason, State
+from ingot.api.baremetalhost import Annotation, BareMetalHost, ErrorType, EventReason, State
+from ingot.api.installed import RUNS_A_SYSTEM
+from ingot.hosts.data_image import attend_data_image
 from ingot.hosts.host_pass import Pass
-from ingot.hosts.outcome import SOON, Fail, Outcome, Wait
-from ingot.provisioner import Busy, Failed, NotRegistered, Power, PowerOffMode, Ready
+from ingot.hosts.outcome import SOON, Fail, Outcome, Stay, Wait
+from ingot.hosts.reboots import reboots
+from ingot.provisioner import Busy, Failed, NotRegistered, Power, PowerOffMode, Ready, Vitals
 
 POWER_MANAGED: Final = frozenset({State.AVAILABLE, State.PROVISIONED, State.EXTERNALLY_PROVISIONED})
 
@@ -19,34 +29,86 @@ def wanted_power(host: BareMetalHost) -> Power | None:
     """What the user asked for; None where the machine is not ours to switch."""
     if host.state not in POWER_MANAGED:
         return None
-    if host.spec.online:
-        return Power.ON
-    return None if host.spec.disable_power_off else Power.OFF
+    if host.spec.disable_power_off:
+        return Power.ON if host.spec.online else None
+    return Power.ON if host.spec.online and not reboots(host) else Power.OFF
 
 
 async def manage_power(p: Pass) -> Outcome | None:
     """Switch the machine where needed; None when it is as wanted."""
     if not await look_at_vitals(p):
         return Wait("the back end does not know the host; it is registered again", look_again=SOON)
-    if p.vitals is not None and p.vitals.powered_on is not None:
-        p.change(powered_on=p.vitals.powered_on)
+    return await _bring_about(p)
+
+
+def at_rest(p: Pass, otherwise: str) -> Stay:
+    """What to say of a host whose power is as wanted."""
+    held = " and ".join(reboots(p.current).held_by)
+    if not held:
+        return Stay(otherwise)
+    if p.host.spec.disable_power_off:
+        return Stay(
+            f"annotation {held} asks for the host to be kept off, and spec.disablePowerOff forbids it: the host stays on. "
+            f"For one reboot, use the annotation {Annotation.REBOOT}"
+        )
+    return Stay(f"the host is kept off by annotation {held}; it is switched on when that is removed")
+
+
+async def _bring_about(p: Pass) -> Outcome | None:
+    on = p.vitals.powered_on if p.vitals is not None else None
+    if on is not None:
+        p.change(powered_on=on)
+    if on is False and Annotation.REBOOT in p.host.metadata.annotations:
+        await drop_reboot(p)
     wanted = wanted_power(p.current)
-    if wanted is None or (p.vitals is not None and p.vitals.powered_on is (wanted is Power.ON)):
+    starts = p.state in RUNS_A_SYSTEM and wanted is Power.ON and on is False
+    if starts and (outcome := await attend_data_image(p)) is not None:
+        return outcome
+    if p.host.spec.disable_power_off and on is not False and reboots(p.current).once:
+        return await _reboot(p)
+    if wanted is None or on is (wanted is Power.ON):
         return None
+    return await _switch(p, wanted)
+
+
+async def _switch(p: Pass, wanted: Power) -> Outcome | None:
+    if (outcome := await _set_power(p, wanted)) is not None:
+        return outcome
+    on = wanted is Power.ON
+    p.tell(EventReason.POWER_ON if on else EventReason.POWER_OFF, f"Host powered {wanted.value}")
+    p.vitals = replace(p.vitals, powered_on=on) if p.vitals is not None else Vitals(powered_on=on)
+    p.completed()
+    # After a power off there may be a power on to come. After a power on nothing is left, so this ends.
+    return await _bring_about(p)
+
+
+async def _reboot(p: Pass) -> Outcome | None:
+    """For a host that must not be off: the back end does in one what is two orders otherwise."""
+    if (outcome := await _set_power(p, Power.OFF)) is not None:
+        return outcome
+    await drop_reboot(p)
+    p.tell(EventReason.POWER_ON, "Host rebooted")
+    p.completed()
+    return await _bring_about(p)
+
+
+async def _set_power(p: Pass, wanted: Power) -> Outcome | None:
+    """Tell the back end; None when it is done."""
+    asked = reboots(p.current)
     failed_before = p.failed_with(ErrorType.POWER_MANAGEMENT)
-    match await p.tools.backend.set_power(
+    # A machine that did not react to a polite request gets an impolite one.
+    impolite = failed_before or p.status.error_count > 0 or asked.mode is PowerOffMode.HARD
+    answer = await p.tools.backend.set_power(
         p.ref,
         wanted,
-        # A machine that did not react to a polite request gets an impolite one.
-        mode=PowerOffMode.HARD if failed_before else PowerOffMode.SOFT,
+        mode=PowerOffMode.HARD if impolite else PowerOffMode.SOFT,
         permit=p.permit,
         again=failed_before,
-    ):
+    )
+    match answer:
         case Ready():
-            p.change(powered_on=wanted is Power.ON)
-            reason = EventReason.POWER_ON if wanted is Power.ON else EventReason.POWER_OFF
-            p.tell(reason, f"Host powered {wanted.value}")
-            p.completed()
+            if wanted is Power.OFF:
+                _tell_what_cannot_be_read(p, asked.unreadable)
             return None
         case Busy(why, detail):
             return Wait(why, detail)
@@ -54,6 +116,22 @@ async def manage_power(p: Pass) -> Outcome | None:
             return Wait(why, look_again=SOON)
         case Failed(message):
             return Fail(ErrorType.POWER_MANAGEMENT, message)
+
+
+def _tell_what_cannot_be_read(p: Pass, names: tuple[str, ...]) -> None:
+    """Told with the power off that it was obeyed with, so once."""
+    for name in names:
+        p.tell(
+            EventReason.INVALID_ANNOTATION_VALUE,
+            f"Annotation {name} is neither empty nor JSON with mode (hard or soft) and force (true or false): "
+            "the host was switched off as if it were empty",
+            "Warning",
+        )
+
+
+async def drop_reboot(p: Pass) -> None:
+    """What the plain annotation asked for has been done."""
+    await p.patch_host({"metadata": {"annotations": {Annotation.REBOOT: None}}})
 
 
 async def look_at_vitals(p: Pass) -> bool:

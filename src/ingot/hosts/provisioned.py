@@ -12,15 +12,15 @@ from msgspec.structs import replace
 from ingot.api.baremetalhost import ErrorType, State
 from ingot.api.installed import must_deprovision
 from ingot.hosts.host_pass import Pass
-from ingot.hosts.outcome import SOON, Advance, Fail, Outcome, Stay, Wait
-from ingot.hosts.power import manage_power
+from ingot.hosts.outcome import SOON, Advance, Fail, Outcome, Wait
+from ingot.hosts.power import at_rest, manage_power
 from ingot.provisioner import Act, Busy, Failed, NotRegistered, Ready, Refusal, Sight
 
 
 async def provisioned(p: Pass) -> Outcome:
     if must_deprovision(p.current):
         return Advance(State.DEPROVISIONING)
-    return await _adopt(p) or await manage_power(p) or Stay("the wanted image is installed")
+    return await _adopt(p) or await manage_power(p) or at_rest(p, "the wanted image is installed")
 
 
 async def externally_provisioned(p: Pass) -> Outcome:
@@ -34,7 +34,7 @@ async def externally_provisioned(p: Pass) -> Outcome:
     return (
         await _adopt(p)
         or await manage_power(p)
-        or Stay("somebody else installed this host; only its power is managed")
+        or at_rest(p, "somebody else installed this host; only its power is managed")
     )
 
 

@@ -16,8 +16,8 @@ from ingot.api.baremetalhost import (
     State,
 )
 from ingot.api.inspection import inspection_is_disabled, inspection_mode
+from ingot.api.installed import RUNS_A_SYSTEM
 from ingot.api.meta import Malformed
-from ingot.hosts.guard import RUNS_A_SYSTEM
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import Advance, Block, Fail, Outcome, Stay, Wait
 from ingot.hosts.profiles import profile_name

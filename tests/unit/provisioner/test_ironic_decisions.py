@@ -44,7 +44,7 @@ def kind(decision) -> object:
 VERBS = {
     "inspect": lambda n, again: decide_inspect(n, NOW, anew=True, again=again),
     "provision": lambda n, again: decide_provision(
-        n, NOW, ours=False, image_url="http://x", retry=Retry.DUE if again else Retry.NO, asked=Asked()
+        n, NOW, ours=False, named="the image http://x", retry=Retry.DUE if again else Retry.NO, asked=Asked()
     ),
     "deprovision": lambda n, again: decide_deprovision(n, NOW, again=again),
     "adopt": lambda n, again: decide_adopt(n, NOW, ours=True, again=again),
@@ -151,7 +151,7 @@ def test_a_step_that_an_earlier_phase_left_behind_is_not_named():
 
 def test_our_own_deployment_is_done_even_in_maintenance():
     running = node("active", maintenance=True)
-    assert decide_provision(running, NOW, ours=True, image_url="x", retry=Retry.NO, asked=Asked()) == Done()
+    assert decide_provision(running, NOW, ours=True, named="x", retry=Retry.NO, asked=Asked()) == Done()
 
 
 @pytest.mark.parametrize(

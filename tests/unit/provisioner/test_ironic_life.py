@@ -271,20 +271,11 @@ async def test_another_system_on_the_host_is_never_overwritten(backend, ironic, 
     assert ironic.asked("PUT") == 0
 
 
-@pytest.mark.parametrize(
-    ("image", "words"),
-    [
-        (Image(url="https://127.0.0.1/x.iso", format="live-iso"), "live ISO"),
-        (Image(url="oci://registry/image", format="raw"), "OCI"),
-        (Image(url="https://127.0.0.1/x.raw", format="raw"), "no checksum"),
-    ],
-)
-async def test_an_image_that_cannot_be_written_is_refused_with_a_sentence(
-    backend, ironic, known, guard, image, words
-):
+async def test_an_image_that_cannot_be_written_is_refused_with_a_sentence(backend, ironic, known, guard):
+    image = Image(url="https://127.0.0.1/x.raw", format="raw")
     answer = await provision(backend, known, guard, replace(ORDER, image=image))
     assert isinstance(answer, Failed)
-    assert words in answer.message
+    assert "no checksum" in answer.message
     assert ironic.asked("PUT") == 0
 
 

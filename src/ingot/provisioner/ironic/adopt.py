@@ -20,8 +20,8 @@ from ingot.provisioner.ironic.attempts import Retry
 from ingot.provisioner.ironic.carrying_out import carry_out
 from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, after_failed_cleaning, hindrance
 from ingot.provisioner.ironic.guarded import guarded
-from ingot.provisioner.ironic.instance import image_info
-from ingot.provisioner.ironic.model import FullNode, add
+from ingot.provisioner.ironic.instance import adoption_differences
+from ingot.provisioner.ironic.model import FullNode
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.transitions import clear_maintenance, drop_record, manage
 from ingot.provisioner.ironic.unfinished import Left, left_to_do
@@ -72,15 +72,7 @@ async def adopt(
         )
 
     async def take_over(node: FullNode) -> Busy:
-        told = image_info(installed) if installed is not None and installed.url else {}
-        patch = [
-            add(f"/instance_info/{key}", value)
-            for key, value in told.items()
-            if node.instance_info.get(key) != value
-        ]
-        if node.instance_uuid != host.uid:
-            patch.append(add("/instance_uuid", host.uid))
-        node = await nodes.patch(node, patch)
+        node = await nodes.patch(node, adoption_differences(node, host, installed))
         await nodes.ask_state(node, "adopt")
         return Busy(states.sentence(states.ADOPTING))
 

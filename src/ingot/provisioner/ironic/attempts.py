@@ -19,6 +19,7 @@ class Scope(enum.Enum):
     POWER_OFF = "power off"
     STOP_RAMDISK = "stop the ramdisk"
     START = "start what is on the disk"
+    MEDIA = "virtual media"
 
 
 class Retry(enum.Enum):

@@ -26,6 +26,8 @@ from ingot.provisioner.ironic.model import (
     LIST_FIELDS,
     BiosSetting,
     BiosSettings,
+    BmcSubscription,
+    BmcSubscriptions,
     DriverList,
     FirmwareComponent,
     FirmwareComponents,
@@ -40,6 +42,7 @@ from ingot.provisioner.ironic.model import (
     PortList,
     Root,
     Validation,
+    VirtualMedium,
 )
 from ingot.provisioner.ironic.settings import IronicAccess, SettingsError
 from ingot.trust import Secret, redact
@@ -48,6 +51,8 @@ VERSION_HEADER: Final = "X-OpenStack-Ironic-API-Version"
 OLDEST: Final = 89
 # What each of these brings: deployment abort, node health, disable_power_off, the virtual media list.
 KNOWN: Final = (110, 109, 95, 93, 89)
+ABORTS_DEPLOYMENTS: Final = 110
+LISTS_VIRTUAL_MEDIA: Final = 93
 PAGE: Final = 1000
 # Ironic tells of a change while it still holds the lock, for some milliseconds; a power sync holds it for up to a second.
 LOCK_PAUSES: Final = (0.03, 0.07, 0.15, 0.3, 0.5, 1.0)
@@ -179,6 +184,43 @@ class IronicClient:
         await self._call(
             "POST", "/ports", {"node_uuid": node_uuid, "address": address, "pxe_enabled": pxe_enabled}
         )
+
+    # What only the BMC knows: Ironic asks it while we wait
+
+    async def virtual_media(self, uuid: str) -> list[VirtualMedium]:
+        body = await self._call("GET", f"/nodes/{_segment(uuid)}/vmedia", timeout=BMC_TIMEOUT)
+        return self._decode(body, list[VirtualMedium])
+
+    async def attach_cd(self, uuid: str, url: str) -> None:
+        """Begins to put the image into the virtual CD drive."""
+        await self._call(
+            "POST", f"/nodes/{_segment(uuid)}/vmedia", {"device_type": "cdrom", "image_url": url}
+        )
+
+    async def detach_cd(self, uuid: str) -> None:
+        """Begins to empty the virtual CD drive."""
+        await self._call("DELETE", f"/nodes/{_segment(uuid)}/vmedia", query={"device_types": "cdrom"})
+
+    async def subscriptions(self, uuid: str) -> list[str]:
+        """What the BMC calls the subscriptions to its events."""
+        return self._decode(await self._vendor("GET", uuid, "get_all_subscriptions"), BmcSubscriptions).ids
+
+    async def subscription(self, uuid: str, ident: str) -> BmcSubscription:
+        return self._decode(
+            await self._vendor("GET", uuid, "get_subscription", {"id": ident}), BmcSubscription
+        )
+
+    async def create_subscription(self, uuid: str, order: Mapping[str, object]) -> BmcSubscription:
+        return self._decode(await self._vendor("POST", uuid, "create_subscription", order), BmcSubscription)
+
+    async def delete_subscription(self, uuid: str, ident: str) -> None:
+        await self._vendor("DELETE", uuid, "delete_subscription", {"id": ident})
+
+    async def _vendor(
+        self, verb: str, uuid: str, method: str, body: Mapping[str, object] | None = None
+    ) -> bytes:
+        path = f"/nodes/{_segment(uuid)}/vendor_passthru"
+        return await self._call(verb, path, body, {"method": method}, timeout=BMC_TIMEOUT)
 
     # Ironic itself
 

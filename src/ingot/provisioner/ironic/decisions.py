@@ -31,6 +31,8 @@ class Step(enum.Enum):
     FORGET = "forget"
     STOP_RAMDISK = "stop the ramdisk"
     START = "start what is on the disk"
+    CHANGE_MEDIA = "change the virtual CD drive"
+    NOTE = "note what is in the virtual CD drive"
 
 
 @dataclass(frozen=True, slots=True)

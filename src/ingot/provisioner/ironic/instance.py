@@ -1,8 +1,9 @@
-"""What Ironic is told about the operating system of a host: `instance_info`, and the config drive.
+"""What Ironic is told about the operating system of a host: `instance_info`, the deploy interface, and the config drive.
 
-Pure. The image is named by URL and checked by checksum; root device hints become Ironic's operators; the config drive is
-handed over as JSON and Ironic builds it. The instance is known to Ironic by the uid of the host, so that one can tell whose
-it is.
+Pure. Three ways lead to a system: an image that is written to the disk (Ironic's own deploy steps), a live ISO that is booted
+and leaves the disks alone, and a deploy step of the ramdisk's own, with or without an image. An image is named by URL and
+checked by checksum; root device hints become Ironic's operators; the config drive is handed over as JSON and Ironic builds it.
+The instance is known to Ironic by the uid of the host, so that one can tell whose it is.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from __future__ import annotations
 from typing import Final
 
 import msgspec
-import yaml
 
-from ingot.api.baremetalhost import BootMode, Image, RootDeviceHints
+from ingot.api.baremetalhost import INSTALL_COREOS, CustomDeploy, Image, RootDeviceHints
 from ingot.provisioner import ConfigDrive, Deployment, HostRef
+from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.model import FullNode, Json, PatchOperation, add, remove
+from ingot.provisioner.ironic.network_data import UnreadableNetworkData, parse
+from ingot.provisioner.ironic.settings import PersistentBoot
 from ingot.trust import redact
 
 IMAGE_KEYS: Final = (
@@ -23,38 +26,85 @@ IMAGE_KEYS: Final = (
     "image_checksum",
     "image_os_hash_algo",
     "image_os_hash_value",
+    "image_pull_secret",
+    "boot_iso",
 )
 _WRITTEN_TO_DISK: Final = ("raw", "qcow2", "vdi", "vmdk")
+
+RAMDISK: Final = "ramdisk"
+"""The deploy interface that boots an ISO and writes nothing."""
+CUSTOM: Final = "custom-agent"
+"""The deploy interface that has no step for writing an image."""
+STEP_PRIORITY: Final = 80
+"""Where the custom step stands among Ironic's own: where the image would be written."""
 
 
 class UnusableOrder(ValueError):
     """What is to be deployed cannot be; the sentence says why."""
 
 
-def image_info(image: Image) -> dict[str, Json]:
-    """The keys of `instance_info` that name an image and its checksum."""
-    info: dict[str, Json] = {"image_source": image.url}
-    if image.format:
-        info["image_disk_format"] = image.format
-    if image.checksum_type in (None, "auto"):
-        info["image_checksum"] = image.checksum
-    else:
-        info |= {"image_os_hash_algo": image.checksum_type, "image_os_hash_value": image.checksum}
-    return info
+def deploy_method(image: Image | None, custom_deploy: CustomDeploy | None) -> str:
+    """The deploy step of the ramdisk that installs the system; "" where Ironic writes the image."""
+    if custom_deploy is not None and custom_deploy.method:
+        return custom_deploy.method
+    return INSTALL_COREOS if image is not None and image.format == "coreos" else ""
 
 
-def check_image(image: Image) -> None:
-    """Raises `UnusableOrder` for an image that this back end cannot write."""
-    if image.format == "live-iso":
-        raise UnusableOrder("live ISO images are not supported yet; use an image in the format raw or qcow2")
-    if image.url.startswith("oci:"):
-        raise UnusableOrder("images from an OCI registry are not supported yet; use an http or https URL")
+def is_live(image: Image | None) -> bool:
+    return image is not None and image.format == "live-iso"
+
+
+def deploy_interface(image: Image | None, custom_deploy: CustomDeploy | None) -> str:
+    """The interface that such a deployment needs; "" for the usual one."""
+    if deploy_method(image, custom_deploy):
+        return CUSTOM
+    return RAMDISK if is_live(image) else ""
+
+
+def what(image: Image | None, custom_deploy: CustomDeploy | None) -> str:
+    """What is deployed, for people. A URL can hold a password."""
+    method = deploy_method(image, custom_deploy)
+    named = f"the image {redact(image.url)}" if image is not None and image.url else ""
+    if not method:
+        return named
+    step = f"the custom deploy step {method}"
+    return f"{named} by {step}" if named else step
+
+
+def check_order(image: Image | None, custom_deploy: CustomDeploy | None) -> None:
+    """Raises `UnusableOrder` for what this back end cannot deploy."""
+    if deploy_method(image, custom_deploy):
+        if is_live(image):
+            raise UnusableOrder(
+                "a live ISO is booted and installs nothing, so no custom deploy step can run; set one of the two"
+            )
+        return
+    if image is None or not image.url:
+        raise UnusableOrder("there is neither an image nor a custom deploy step; set image.url")
+    if is_live(image):
+        return
     if image.format and image.format not in _WRITTEN_TO_DISK:
         raise UnusableOrder(f"images in the format {image.format} are not supported")
-    if not image.checksum:
+    if not image.checksum and not image.url.startswith("oci://"):
         raise UnusableOrder(
             f"the image {redact(image.url)} has no checksum; set image.checksum, and image.checksumType to sha256"
         )
+
+
+def image_info(image: Image | None) -> dict[str, Json]:
+    """The keys of `instance_info` that name an image and its checksum."""
+    if image is None or not image.url:
+        return {}
+    if is_live(image):
+        return {"boot_iso": image.url}
+    info: dict[str, Json] = {"image_source": image.url}
+    if image.format in _WRITTEN_TO_DISK:
+        info["image_disk_format"] = image.format
+    if image.checksum and image.checksum_type in (None, "auto"):
+        info["image_checksum"] = image.checksum
+    elif image.checksum:
+        info |= {"image_os_hash_algo": image.checksum_type, "image_os_hash_value": image.checksum}
+    return info
 
 
 def root_device(hints: RootDeviceHints) -> dict[str, Json]:
@@ -80,26 +130,64 @@ def root_device(hints: RootDeviceHints) -> dict[str, Json]:
 
 
 def instance_differences(
-    node: FullNode, host: HostRef, image: Image, *, hints: RootDeviceHints | None, boot_mode: BootMode
+    node: FullNode, host: HostRef, wanted: Deployment, persistent_boot: PersistentBoot
 ) -> list[PatchOperation]:
-    """The patch that tells Ironic what is, or is to be, on the host's disk."""
-    wanted = image_info(image)
+    """The patch that tells Ironic what is to be on the host's disk."""
+    told = image_info(wanted.image)
+    if wanted.pull_secret:
+        # Ironic shows a mask in its place, so it is told each time.
+        told["image_pull_secret"] = wanted.pull_secret.reveal()
     # Ironic wants capabilities as a map here, and as text in the properties.
-    wanted["capabilities"] = {"secure_boot": "true"} if boot_mode == "UEFISecureBoot" else {}
-    if hints is not None and (device := root_device(hints)):
-        wanted["root_device"] = device
-    patch = [
+    told["capabilities"] = {"secure_boot": "true"} if wanted.boot_mode == "UEFISecureBoot" else {}
+    if wanted.root_device is not None and (device := root_device(wanted.root_device)):
+        told["root_device"] = device
+    patch = _told(node, told)
+    patch += [
+        remove(f"/instance_info/{key}")
+        for key in (*IMAGE_KEYS, "root_device")
+        if key in node.instance_info and key not in told
+    ]
+    patch += interface_differences(node, deploy_interface(wanted.image, wanted.custom_deploy))
+    persistence = persistent_boot.live_iso if is_live(wanted.image) else persistent_boot.installed
+    if node.driver_info.get("force_persistent_boot_device", "Default") != persistence:
+        patch.append(add("/driver_info/force_persistent_boot_device", persistence))
+    return patch + _owned(node, host)
+
+
+def adoption_differences(node: FullNode, host: HostRef, installed: Image | None) -> list[PatchOperation]:
+    """The patch that tells Ironic what is on the host's disk already."""
+    patch = _told(node, image_info(installed)) + _owned(node, host)
+    # Ironic changes interfaces only here; after an attempt that failed it was told already.
+    if node.provision_state == states.MANAGEABLE:
+        patch += interface_differences(node, deploy_interface(installed, None))
+    return patch
+
+
+def _told(node: FullNode, told: dict[str, Json]) -> list[PatchOperation]:
+    return [
         add(f"/instance_info/{key}", value)
-        for key, value in wanted.items()
+        for key, value in told.items()
         if node.instance_info.get(key) != value
     ]
-    stale = (*IMAGE_KEYS, "root_device", "boot_iso")
-    patch += [
-        remove(f"/instance_info/{key}") for key in stale if key in node.instance_info and key not in wanted
-    ]
-    if node.instance_uuid != host.uid:
-        patch.append(add("/instance_uuid", host.uid))
-    return patch
+
+
+def _owned(node: FullNode, host: HostRef) -> list[PatchOperation]:
+    return [] if node.instance_uuid == host.uid else [add("/instance_uuid", host.uid)]
+
+
+def interface_differences(node: FullNode, wanted: str) -> list[PatchOperation]:
+    """`wanted` "": the usual interface; one that somebody chose is left alone."""
+    if wanted:
+        return [] if node.deploy_interface == wanted else [add("/deploy_interface", wanted)]
+    return [remove("/deploy_interface")] if node.deploy_interface in (RAMDISK, CUSTOM) else []
+
+
+def deploy_steps(wanted: Deployment) -> Json:
+    """Steps beside those that the deploy interface has; None for none."""
+    method = deploy_method(wanted.image, wanted.custom_deploy)
+    if not method:
+        return None
+    return [{"interface": "deploy", "step": method, "args": {}, "priority": STEP_PRIORITY}]
 
 
 def config_drive(host: HostRef, drive: ConfigDrive) -> dict[str, Json]:
@@ -116,28 +204,23 @@ def config_drive(host: HostRef, drive: ConfigDrive) -> dict[str, Json]:
     content: dict[str, Json] = {"meta_data": meta | msgspec.to_builtins(drive.meta_data, str_keys=True)}
     if drive.user_data:
         content["user_data"] = drive.user_data.reveal()
-    if drive.network_data and (network := _network_data(drive)) is not None:
+    try:
+        network = parse(drive.network_data)
+    except UnreadableNetworkData as problem:
+        raise UnusableOrder(f"the network data {problem}") from None
+    if network is not None:
         content["network_data"] = network
     return content
 
 
-def _network_data(drive: ConfigDrive) -> Json:
-    # A parser's own message quotes the text, and the text is secret.
-    try:
-        parsed = yaml.load(drive.network_data.reveal(), Loader=yaml.CSafeLoader)
-    except yaml.MarkedYAMLError as error:
-        where = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise UnusableOrder(f"the network data is neither YAML nor JSON: it cannot be read{where}") from None
-    except (yaml.YAMLError, ValueError):
-        # A date that does not exist is no YAMLError.
-        raise UnusableOrder("the network data is neither YAML nor JSON") from None
-    if parsed is None:
-        return None
-    if not isinstance(parsed, dict):
-        raise UnusableOrder("the network data must be a mapping with links, networks and services")
-    return parsed
+def drive_for(host: HostRef, wanted: Deployment) -> Json:
+    """The config drive of a deployment; a live ISO has none, because there is no disk to put it on."""
+    return None if is_live(wanted.image) else config_drive(host, wanted.config_drive)
 
 
 def is_ours(node: FullNode, host: HostRef, wanted: Deployment) -> bool:
     """Whether what Ironic has on the node is this deployment of this host."""
-    return node.instance_uuid == host.uid and node.instance_info.get("image_source") == wanted.image.url
+    told = image_info(wanted.image)
+    return node.instance_uuid == host.uid and all(
+        node.instance_info.get(key) == told.get(key) for key in ("image_source", "boot_iso")
+    )

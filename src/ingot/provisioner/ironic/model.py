@@ -159,6 +159,31 @@ class Validation(msgspec.Struct):
     reason: str | None = None
 
 
+class VirtualMedium(msgspec.Struct):
+    """One virtual drive, as the BMC shows it."""
+
+    media_types: list[str] = msgspec.field(default_factory=list)
+    inserted: bool | None = None
+
+
+class BmcSubscription(msgspec.Struct, rename="pascal"):
+    id: str = ""
+    destination: str = ""
+    context: str | None = None
+
+
+class _Member(msgspec.Struct):
+    path: str = msgspec.field(name="@odata.id", default="")
+
+
+class BmcSubscriptions(msgspec.Struct, rename="pascal"):
+    members: list[_Member] = msgspec.field(default_factory=list)
+
+    @property
+    def ids(self) -> list[str]:
+        return [member.path.rstrip("/").rpartition("/")[2] for member in self.members]
+
+
 class Driver(msgspec.Struct):
     name: str = ""
     hosts: list[str] = msgspec.field(default_factory=list)

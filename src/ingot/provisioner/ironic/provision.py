@@ -2,7 +2,8 @@
 
 The way is manageable → (cleaning) → available → deploying → active. Each of the two steps that can destroy asks the permit
 first. A deployment that failed is not repeated here: the host is deprovisioned first, which is what leaves its disks in a
-known state. A deployment that did not fail, but was cut off because Ironic died, goes on from where it was.
+known state. A deployment that did not fail, but was cut off because Ironic died, goes on from where it was. One whose ramdisk
+does not come up is taken back when somebody asks for that, and begins anew.
 """
 
 from __future__ import annotations
@@ -23,29 +24,48 @@ from ingot.provisioner import (
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.attempts import Retry
 from ingot.provisioner.ironic.carrying_out import carry_out
-from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, after_failed_cleaning, hindrance
+from ingot.provisioner.ironic.decisions import (
+    Decision,
+    Done,
+    Fail,
+    Step,
+    after_failed_cleaning,
+    busy,
+    hindrance,
+)
 from ingot.provisioner.ironic.guarded import guarded
 from ingot.provisioner.ironic.instance import (
     UnusableOrder,
-    check_image,
-    config_drive,
+    check_order,
+    deploy_steps,
+    drive_for,
     instance_differences,
     is_ours,
+    what,
 )
-from ingot.provisioner.ironic.model import FullNode, Json
+from ingot.provisioner.ironic.model import FullNode, Json, Node
 from ingot.provisioner.ironic.nodes import Nodes, sight
 from ingot.provisioner.ironic.reasons import shorten
+from ingot.provisioner.ironic.settings import PersistentBoot
 from ingot.provisioner.ironic.transitions import clear_maintenance, manage, provide
 from ingot.provisioner.ironic.unfinished import Asked, Finishing, decide_unfinished
-from ingot.trust import redact
 
 
 def decide_provision(
-    node: FullNode, now: datetime, *, ours: bool, image_url: str, retry: Retry, asked: Asked
+    node: FullNode,
+    now: datetime,
+    *,
+    ours: bool,
+    named: str,
+    retry: Retry,
+    asked: Asked,
+    restart: bool = False,
 ) -> Decision:
-    """`ours`: the node already has this deployment."""
+    """`ours`: the node already has this deployment. `named`: what is deployed, for people."""
     if node.provision_state == states.ACTIVE and ours:
         return Done()
+    if restart and node.provision_state == states.DEPLOY_WAIT:
+        return Step.UNDEPLOY
     if answer := hindrance(node, now):
         return answer
     match node.provision_state:
@@ -56,7 +76,7 @@ def decide_provision(
         case states.DEPLOY_FAILED if ours and retry is Retry.INTERRUPTED:
             return decide_unfinished(node, asked)
         case states.DEPLOY_FAILED:
-            return Fail(f"the image {redact(image_url)} cannot be deployed")
+            return Fail(f"{named} cannot be deployed")
         case states.CLEAN_FAILED:
             return after_failed_cleaning(node, again=retry.allowed)
         case states.INSPECT_FAILED | states.ADOPT_FAILED:
@@ -70,11 +90,17 @@ def decide_provision(
 
 
 async def provision(
-    nodes: Nodes, host: HostRef, wanted: Deployment, *, permit: Permit, again: bool
+    nodes: Nodes,
+    host: HostRef,
+    wanted: Deployment,
+    *,
+    persistent_boot: PersistentBoot,
+    permit: Permit,
+    again: bool,
 ) -> Ready[None] | Busy | Failed | NotRegistered:
     try:
-        check_image(wanted.image)
-        drive = config_drive(host, wanted.config_drive)
+        check_order(wanted.image, wanted.custom_deploy)
+        drive = drive_for(host, wanted)
     except UnusableOrder as problem:
         return Failed(str(problem))
 
@@ -83,18 +109,27 @@ async def provision(
             node,
             nodes.now(),
             ours=is_ours(node, host, wanted),
-            image_url=wanted.image.url,
+            named=what(wanted.image, wanted.custom_deploy),
             retry=retry,
             asked=finishing.asked(node),
+            restart=wanted.restart,
         )
 
     def see(node: FullNode) -> Sight:
         # It was decided that what a failed deployment of ours left behind is unfinished, or there would be no such deed.
         return sight(node, unfinished=node.provision_state == states.DEPLOY_FAILED)
 
+    def under_way(node: Node, now: datetime) -> Decision | None:
+        return None if wanted.restart and node.provision_state == states.DEPLOY_WAIT else busy(node, now)
+
     async def deploy(node: FullNode) -> Busy | Failed:
         finishing.over(node)
-        return await _deploy(nodes, host, node, wanted, drive)
+        patch = instance_differences(node, host, wanted, persistent_boot)
+        return await _deploy(nodes, await nodes.patch(node, patch), wanted, drive)
+
+    async def take_back(node: FullNode) -> Busy:
+        await nodes.ask_state(node, "deleted")
+        return Busy("the ramdisk does not come up: the deployment is taken back and begins anew")
 
     finishing = Finishing(nodes)
     outcome = await carry_out(
@@ -104,12 +139,14 @@ async def provision(
         {
             Step.PROVIDE: guarded(Act.CLEAN, permit, provide(nodes)),
             Step.DEPLOY: guarded(Act.DEPLOY, permit, deploy, see=see),
+            Step.UNDEPLOY: guarded(Act.UNDEPLOY, permit, take_back),
             Step.STOP_RAMDISK: guarded(Act.POWER_OFF, permit, finishing.stop_ramdisk, see=see),
             Step.START: finishing.start,
             Step.MANAGE: manage(nodes),
             Step.CLEAR_MAINTENANCE: clear_maintenance(nodes),
         },
         again=again,
+        under_way=under_way,
     )
     if not isinstance(outcome, FullNode):
         return outcome
@@ -117,20 +154,11 @@ async def provision(
     return Ready(None)
 
 
-async def _deploy(
-    nodes: Nodes, host: HostRef, node: FullNode, wanted: Deployment, drive: Json
-) -> Busy | Failed:
-    patch = instance_differences(
-        node, host, wanted.image, hints=wanted.root_device, boot_mode=wanted.boot_mode
-    )
-    node = await nodes.patch(node, patch)
-    # A URL can hold a password.
-    url = redact(wanted.image.url)
+async def _deploy(nodes: Nodes, node: FullNode, wanted: Deployment, drive: Json) -> Busy | Failed:
+    named = what(wanted.image, wanted.custom_deploy)
     checks = await nodes.client.validate(node.uuid)
     for part in ("boot", "deploy"):
         if (check := checks.get(part)) is not None and check.result is False:
-            return Failed(
-                f"Ironic cannot deploy the image {url}: {shorten(check.reason or 'no reason given')}"
-            )
-    await nodes.ask_state(node, "active", configdrive=drive)
-    return Busy(f"deploying the image {url}")
+            return Failed(f"Ironic cannot deploy {named}: {shorten(check.reason or 'no reason given')}")
+    await nodes.ask_state(node, "active", configdrive=drive, deploy_steps=deploy_steps(wanted))
+    return Busy(f"deploying {named}")

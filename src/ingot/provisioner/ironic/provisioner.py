@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from ingot.api.baremetalhost import CustomDeploy, HardwareDetails, Image
+from ingot.api.preprovisioningimage import ImageFormat
 from ingot.provisioner import (
     Access,
     Busy,
@@ -29,24 +30,29 @@ from ingot.provisioner import (
     Provisioner,
     Ready,
     Registered,
+    Subscription,
     Vitals,
 )
 from ingot.provisioner.ironic.adopt import adopt
 from ingot.provisioner.ironic.cache import NodeCache
 from ingot.provisioner.ironic.changes import Changes
 from ingot.provisioner.ironic.client import IronicClient
+from ingot.provisioner.ironic.data_image import set_data_image
 from ingot.provisioner.ironic.delete import delete
 from ingot.provisioner.ironic.deprovision import deprovision
+from ingot.provisioner.ironic.detach import detach
 from ingot.provisioner.ironic.errors import Unavailable
 from ingot.provisioner.ironic.firmware import firmware_components, firmware_settings
 from ingot.provisioner.ironic.inspect import Inspector
-from ingot.provisioner.ironic.instance import UnusableOrder, check_image
+from ingot.provisioner.ironic.instance import UnusableOrder, check_order
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.power import set_power, vitals
 from ingot.provisioner.ironic.provision import provision
 from ingot.provisioner.ironic.push import PushListen, PushReceiver
+from ingot.provisioner.ironic.ramdisks import boots_over_network, ramdisk_formats
 from ingot.provisioner.ironic.register import Registrar
 from ingot.provisioner.ironic.settings import IronicAccess
+from ingot.provisioner.ironic.subscriptions import subscribe, unsubscribe
 from ingot.provisioner.ironic.trials import Trials
 from ingot.provisioner.ironic.watch import Watch
 
@@ -61,6 +67,7 @@ class IronicProvisioner:
         self._watch = Watch(self._client, self._nodes.cache, self._changes)
         self._trials = Trials(self._client, self._changes)
         self._registrar = Registrar(self._nodes, self._trials, access.ramdisk)
+        self._persistent_boot = access.persistent_boot
         self._inspector = Inspector(self._nodes)
         self._receiver = PushReceiver(push, self._watch.take) if push else None
         self._watching: asyncio.Task[None] | None = None
@@ -111,11 +118,15 @@ class IronicProvisioner:
     async def firmware_components(self, host: HostRef) -> Ready[tuple[Component, ...]] | NotRegistered:
         return await firmware_components(self._nodes, host)
 
+    def ramdisk_formats(self, address: str) -> tuple[ImageFormat, ...]:
+        return ramdisk_formats(address)
+
+    def boots_over_network(self, address: str) -> bool:
+        return boots_over_network(address)
+
     def cannot_deploy(self, image: Image | None, custom_deploy: CustomDeploy | None) -> str | None:
-        if image is None or custom_deploy is not None:
-            return "custom deploy steps are not supported yet; set spec.image alone"
         try:
-            check_image(image)
+            check_order(image, custom_deploy)
         except UnusableOrder as problem:
             return str(problem)
         return None
@@ -123,7 +134,14 @@ class IronicProvisioner:
     async def provision(
         self, host: HostRef, wanted: Deployment, *, permit: Permit, again: bool
     ) -> Ready[None] | Busy | Failed | NotRegistered:
-        return await provision(self._nodes, host, wanted, permit=permit, again=again)
+        return await provision(
+            self._nodes,
+            host,
+            wanted,
+            persistent_boot=self._persistent_boot,
+            permit=permit,
+            again=again,
+        )
 
     async def deprovision(
         self, host: HostRef, *, automated_cleaning: bool, permit: Permit, again: bool
@@ -150,6 +168,28 @@ class IronicProvisioner:
         if isinstance(outcome, Ready):
             self._registrar.forget(host)
         return outcome
+
+    async def detach(self, host: HostRef, *, force: bool, permit: Permit) -> Ready[None] | Busy | Failed:
+        outcome = await detach(self._nodes, host, force=force, permit=permit)
+        if isinstance(outcome, Ready):
+            self._registrar.forget(host)
+        return outcome
+
+    async def set_data_image(
+        self, host: HostRef, url: str, *, again: bool
+    ) -> Ready[None] | Busy | Failed | NotRegistered:
+        return await set_data_image(self._nodes, host, url, again=again)
+
+    async def subscribe(
+        self, host: HostRef, wanted: Subscription, *, again: bool
+    ) -> Ready[str] | Busy | Failed | NotRegistered:
+        # The BMC answers at once, so there is no failure of an earlier attempt that would have to be told before.
+        return await subscribe(self._nodes, host, wanted)
+
+    async def unsubscribe(
+        self, host: HostRef, subscription_id: str, *, again: bool
+    ) -> Ready[None] | Busy | Failed | NotRegistered:
+        return await unsubscribe(self._nodes, host, subscription_id)
 
     def changes(self) -> AsyncIterator[Change]:
         return self._changes.listen()

@@ -16,14 +16,15 @@ import msgspec
 
 from ingot.api import bmc
 from ingot.provisioner import Access, HostRef
-from ingot.provisioner.ironic import states
+from ingot.provisioner.ironic import ramdisks, states
 from ingot.provisioner.ironic.changes import node_name
 from ingot.provisioner.ironic.model import FullNode, Json, PatchOperation, add, remove
+from ingot.provisioner.ironic.network_data import UnreadableNetworkData, parse
 from ingot.provisioner.ironic.settings import Ramdisk
 
 PASSWORD: Final = "redfish_password"  # noqa: S105 - the name of a key
 # Keys of driver_info that are ours to remove when they are no longer wanted.
-_OURS: Final = ("redfish_system_id", "redfish_verify_ca", "deploy_iso", "deploy_kernel", "deploy_ramdisk")
+_OURS: Final = ("redfish_system_id", "redfish_verify_ca", *ramdisks.KEYS)
 _DIGEST_KEY: Final = secrets.token_bytes(32)
 _SUPPORTED: Final = "redfish-virtualmedia"
 _BOOT_MODES: Final = {
@@ -53,6 +54,7 @@ class Record:
     architecture: str
     automated_clean: bool
     disable_power_off: bool
+    network_data: dict[str, Json]
 
     def to_create(self) -> dict[str, Json]:
         """The body of the request that creates the node."""
@@ -70,6 +72,8 @@ class Record:
         }
         if self.disable_power_off:
             body["disable_power_off"] = True
+        if self.network_data:
+            body["network_data"] = self.network_data
         return body
 
     def fingerprint(self) -> Fingerprint:
@@ -103,6 +107,7 @@ def record_for(host: HostRef, access: Access, ramdisk: Ramdisk) -> Record:
         architecture=access.architecture,
         automated_clean=access.automated_cleaning,
         disable_power_off=access.disable_power_off,
+        network_data=_network_data(access),
     )
 
 
@@ -129,11 +134,18 @@ def _driver_info(address: bmc.Address, access: Access, ramdisk: Ramdisk) -> dict
         info["redfish_system_id"] = address.path
     if not access.verify_certificate:
         info["redfish_verify_ca"] = False
-    if ramdisk.iso:
-        info["deploy_iso"] = ramdisk.iso
-    elif ramdisk.kernel:
-        info |= {"deploy_kernel": ramdisk.kernel, "deploy_ramdisk": ramdisk.initramfs}
-    return info
+    try:
+        return info | ramdisks.driver_info(address.scheme, access.ramdisk, ramdisk)
+    except ramdisks.UnusableRamdisk as problem:
+        raise Unsupported(str(problem)) from None
+
+
+def _network_data(access: Access) -> dict[str, Json]:
+    """An image of the host's own brings its network configuration along."""
+    try:
+        return (parse(access.ramdisk_network) if access.ramdisk is None else None) or {}
+    except UnreadableNetworkData as problem:
+        raise Unsupported(f"the network data of the ramdisk {problem}") from None
 
 
 def differences(node: FullNode, wanted: Record, *, new_password: bool) -> list[PatchOperation]:
@@ -153,6 +165,8 @@ def differences(node: FullNode, wanted: Record, *, new_password: bool) -> list[P
         patch.append(add("/automated_clean", wanted.automated_clean))
     if node.disable_power_off != wanted.disable_power_off:
         patch.append(add("/disable_power_off", wanted.disable_power_off))
+    if node.network_data != wanted.network_data:
+        patch.append(add("/network_data", wanted.network_data))
     return patch + _property_differences(node, wanted)
 
 

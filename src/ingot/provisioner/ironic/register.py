@@ -111,7 +111,7 @@ class Registrar:
             if node.driver and node.driver != wanted.driver:
                 return Failed(
                     f"Ironic has the node {node.name or node.uuid} with the driver {node.driver}, and {wanted.driver} is needed. "
-                    "Delete the host and create it anew"
+                    "Detach the host and attach it again"
                 )
             unproven = self._unproven(host, node, wanted)
             retry = self._may_retry(host, node, again=again)

@@ -12,7 +12,7 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 from urllib.parse import urlsplit
 
 from ingot.trust import Secret, client_context
@@ -36,9 +36,20 @@ class Ramdisk:
     initramfs: str = ""
 
 
+Persistence = Literal["Default", "Always", "Never"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersistentBoot:
+    """Whether what a host boots from is set for one boot or for all; `Default` leaves it to Ironic."""
+
+    live_iso: Persistence = "Default"
+    installed: Persistence = "Default"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IronicAccess:
-    """Where Ironic is, who we are there, and which ramdisk it shall boot."""
+    """Where Ironic is, who we are there, which ramdisk it shall boot, and how."""
 
     endpoint: str
     """With the version, without a slash at the end: https://127.0.0.1:6385/v1."""
@@ -47,6 +58,7 @@ class IronicAccess:
     auth_folder: Path | None = None
     """Holds `username` and `password`; None: Ironic asks for no credentials."""
     ramdisk: Ramdisk = Ramdisk()
+    persistent_boot: PersistentBoot = PersistentBoot()
     timeout: float = 30.0
 
     @classmethod
@@ -62,6 +74,10 @@ class IronicAccess:
             insecure=_flag("IRONIC_INSECURE", get("IRONIC_INSECURE") or ""),
             auth_folder=folder if folder.is_dir() else None,
             ramdisk=_ramdisk(environment),
+            persistent_boot=PersistentBoot(
+                live_iso=_persistence(environment, "LIVE_ISO_FORCE_PERSISTENT_BOOT_DEVICE"),
+                installed=_persistence(environment, "DIRECT_DEPLOY_FORCE_PERSISTENT_BOOT_DEVICE"),
+            ),
             timeout=_seconds("IRONIC_CLIENT_TIMEOUT", get("IRONIC_CLIENT_TIMEOUT") or "30s"),
         )
 
@@ -114,6 +130,18 @@ def _ramdisk(environment: Mapping[str, str]) -> Ramdisk:
     return Ramdisk(
         iso=found["DEPLOY_ISO_URL"], kernel=found["DEPLOY_KERNEL_URL"], initramfs=found["DEPLOY_RAMDISK_URL"]
     )
+
+
+def _persistence(environment: Mapping[str, str], name: str) -> Persistence:
+    match environment.get(name, ""):
+        case "" | "Default":
+            return "Default"
+        case "Always":
+            return "Always"
+        case "Never":
+            return "Never"
+        case other:
+            raise SettingsError(f"{name} is {other!r}; expected Default, Always or Never")
 
 
 def _flag(name: str, text: str) -> bool:

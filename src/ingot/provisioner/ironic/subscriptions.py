@@ -1,0 +1,94 @@
+"""Events of a management controller, posted to somebody's URL.
+
+Ironic hands these orders on to the BMC and waits for its answer; it keeps nothing of them. So what is there is asked of the BMC
+each time, and a subscription is told by its destination and context. In its errors Ironic repeats the whole order, with the
+headers, which are secret: that part never leaves here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from ingot.provisioner import Busy, Failed, HostRef, NotRegistered, Ready, Subscription
+from ingot.provisioner.ironic import states
+from ingot.provisioner.ironic.carrying_out import LOCK_PATIENCE
+from ingot.provisioner.ironic.errors import Conflict, NotFound, Refused, ServerError
+from ingot.provisioner.ironic.model import FullNode
+from ingot.provisioner.ironic.nodes import Nodes
+from ingot.provisioner.ironic.reasons import explain, refuses_credentials
+from ingot.trust import Secret
+
+_REPEATED_ORDER: Final = re.compile(r"Subscription payload: .*?(?= Error: |$)", re.DOTALL)
+
+
+async def subscribe(
+    nodes: Nodes, host: HostRef, wanted: Subscription
+) -> Ready[str] | Busy | Failed | NotRegistered:
+    node = await _managed(nodes, host)
+    if isinstance(node, NotRegistered):
+        return node
+    try:
+        for ident in await nodes.client.subscriptions(node.uuid):
+            found = await nodes.client.subscription(node.uuid, ident)
+            if (found.destination, found.context or "") == (wanted.destination, wanted.context):
+                return Ready(found.id or ident)
+        made = await nodes.client.create_subscription(node.uuid, _order(wanted))
+    except Conflict:
+        return _locked(nodes, host)
+    except (Refused, ServerError) as error:
+        return _failed("the management controller did not take the subscription", error, node, wanted.headers)
+    if not made.id:
+        return Failed("the management controller took the subscription and gave it no name")
+    return Ready(made.id)
+
+
+async def unsubscribe(
+    nodes: Nodes, host: HostRef, subscription_id: str
+) -> Ready[None] | Busy | Failed | NotRegistered:
+    node = await _managed(nodes, host)
+    if isinstance(node, NotRegistered):
+        return node
+    try:
+        # Ironic answers 404 whatever went wrong with a deletion, so what is there is looked at before.
+        if subscription_id in await nodes.client.subscriptions(node.uuid):
+            await nodes.client.delete_subscription(node.uuid, subscription_id)
+    except Conflict:
+        return _locked(nodes, host)
+    except (Refused, ServerError) as error:
+        return _failed("the management controller did not end the subscription", error, node, {})
+    return Ready(None)
+
+
+async def _managed(nodes: Nodes, host: HostRef) -> FullNode | NotRegistered:
+    node = await nodes.fresh(host)
+    if node is None:
+        return NotRegistered(nodes.gone(host))
+    if node.provision_state in (states.ENROLL, states.VERIFYING):
+        return NotRegistered("Ironic knows the host, but has not taken it under management yet")
+    return node
+
+
+def _order(wanted: Subscription) -> dict[str, object]:
+    order: dict[str, object] = {"Destination": wanted.destination, "Context": wanted.context}
+    if wanted.headers:
+        order["HttpHeaders"] = [{name: value.reveal()} for name, value in wanted.headers.items()]
+    return order
+
+
+def _locked(nodes: Nodes, host: HostRef) -> Busy:
+    nodes.look_again(host, LOCK_PATIENCE)
+    return Busy("Ironic is busy with the node for a moment")
+
+
+def _failed(
+    headline: str, error: Refused | ServerError, node: FullNode, headers: Mapping[str, Secret]
+) -> Failed:
+    text = _REPEATED_ORDER.sub("", error.text)
+    for value in headers.values():
+        # A BMC may repeat a header in its own words.
+        text = text.replace(value.reveal(), "******") if value else text
+    if isinstance(error, NotFound):
+        headline = f"{headline}; perhaps it has no event service"
+    return Failed(f"{headline}: {explain(text, node)}", refused_credentials=refuses_credentials(text))

@@ -30,6 +30,10 @@ class Companions:
         self.data_images = Informer(client, DATA_IMAGES, namespace=namespace)
         self.ramdisks = Informer(client, PREPROVISIONING_IMAGES, namespace=namespace)
 
+    def written_by_users(self) -> tuple[Informer[Any], ...]:
+        """Those in whose specs somebody asks for something."""
+        return self.firmware_settings, self.firmware_components, self.update_policies, self.data_images
+
     def __iter__(self) -> Iterator[Informer[Any]]:
         yield from (
             self.hardware,

@@ -18,6 +18,7 @@ from ingot.api.baremetalhost import Annotation, BareMetalHost, ErrorType, EventR
 from ingot.api.installed import RUNS_A_SYSTEM
 from ingot.hosts.data_image import attend_data_image
 from ingot.hosts.host_pass import Pass
+from ingot.hosts.metrics import METRICS
 from ingot.hosts.outcome import SOON, Fail, Outcome, Stay, Wait
 from ingot.hosts.reboots import reboots
 from ingot.provisioner import Busy, Failed, NotRegistered, Power, PowerOffMode, Ready, Vitals
@@ -76,6 +77,7 @@ async def _switch(p: Pass, wanted: Power) -> Outcome | None:
         return outcome
     on = wanted is Power.ON
     p.tell(EventReason.POWER_ON if on else EventReason.POWER_OFF, f"Host powered {wanted.value}")
+    METRICS.switched(p.key, on=on)
     p.vitals = replace(p.vitals, powered_on=on) if p.vitals is not None else Vitals(powered_on=on)
     p.completed()
     # After a power off there may be a power on to come. After a power on nothing is left, so this ends.

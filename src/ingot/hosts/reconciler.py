@@ -27,6 +27,7 @@ from ingot.api.baremetalhost import (
 from ingot.api.meta import Key
 from ingot.api.wire import wire
 from ingot.hosts.capacity import TAKES_A_PLACE, Capacity
+from ingot.hosts.data_image import look_after_data_image, release_data_image
 from ingot.hosts.deprovisioning import GIVE_UP_AFTER
 from ingot.hosts.hardware import known_hardware
 from ingot.hosts.history import ERROR_EVENT, OPERATION, entered
@@ -60,6 +61,7 @@ BEFOREHAND: Final[tuple[Callable[[Pass], Awaitable[Outcome | None]], ...]] = (
     restore_status,
     retry_by_hand,
     known_hardware,
+    look_after_data_image,
 )
 """What is looked after in this order before the state's turn comes; an outcome ends the pass."""
 
@@ -87,6 +89,7 @@ class HostReconciler:
         if host is None:
             self._retries.forget(key)
             METRICS.forget(key)
+            await release_data_image(self._tools, key)
             return Done()
         if Annotation.PAUSED in host.metadata.annotations or self._not_ours(host):
             return Done()
@@ -97,7 +100,7 @@ class HostReconciler:
             await p.save(why)
             return Done()
         if p.status.error_type:
-            causes = grounds(host, self._tools.secrets)
+            causes = grounds(host, self._tools.secrets, self._tools.companions)
             if left := self._retries.remaining(key, grounds=causes):
                 return Again(left, p.status.error_message)
             if self._retries.starts_over(key, grounds=causes):
@@ -222,7 +225,9 @@ class HostReconciler:
                 left = self._retries.pause(p.status.error_count)
                 p.change(next_try=self._tools.now() + timedelta(seconds=round(left)))
                 await p.save(p.status.error_message)
-                self._retries.failed(p.key, left, grounds=grounds(p.host, self._tools.secrets))
+                self._retries.failed(
+                    p.key, left, grounds=grounds(p.host, self._tools.secrets, self._tools.companions)
+                )
                 return Again(left, message)
             case Block(kind, message):
                 message = _sentence(message)

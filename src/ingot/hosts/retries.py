@@ -1,10 +1,10 @@
 """When a host that failed is tried again.
 
 The pause doubles with every failure, from a minute or two to a working day, with jitter so that a rack that failed together
-does not come back together. It is a plan against one cause: as soon as what the attempt depended on changes (the host's spec,
-an annotation that it obeys, a Secret that it names), the plan is void, the next attempt is due at once, and the pauses begin
-anew from the shortest. A host that is being deleted meanwhile is tried at once, but its failures go on counting: after some of
-them it is let go.
+does not come back together. It is a plan against one cause: as soon as what the attempt depended on changes (the host's
+spec, an annotation that it obeys, a Secret that it names, a companion), the plan is void, the next attempt is due at once,
+and the pauses begin anew from the shortest. A host that is being deleted meanwhile is tried at once, but its failures go on
+counting: after some of them it is let go.
 
 Plans live in memory; the time of the next attempt is also in the host's status, for people. After a restart of the operator
 every failed host is tried at once, which is what whoever restarts it wants to see.
@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ingot.api.baremetalhost import BareMetalHost
-from ingot.api.meta import Key, PartialObjectMetadata
+from ingot.api.meta import Key, ObjectMeta, PartialObjectMetadata
+from ingot.hosts.companions import Companions
 from ingot.hosts.secrets import secret_keys
 from ingot.kube import Informer
 
@@ -34,14 +35,23 @@ class Grounds:
     deleting: bool = False
 
 
-def grounds(host: BareMetalHost, secrets: Informer[PartialObjectMetadata]) -> Grounds:
+def grounds(host: BareMetalHost, secrets: Informer[PartialObjectMetadata], companions: Companions) -> Grounds:
     meta = host.metadata
     causes = [str(meta.generation)]
     causes += [f"{key}={value}" for key, value in sorted(meta.annotations.items()) if _is_obeyed(key)]
     for key in secret_keys(host):
         found = secrets.get(key)
         causes.append(f"{key}@{found.metadata.resource_version if found is not None else 'absent'}")
+    for informer in companions.written_by_users():
+        beside = informer.get(host.key)
+        causes.append(
+            f"{informer.name}@{_what_was_asked(beside.metadata) if beside is not None else 'absent'}"
+        )
     return Grounds(tuple(causes), deleting=meta.deletion_timestamp is not None)
+
+
+def _what_was_asked(meta: ObjectMeta) -> str:
+    return f"{meta.uid}/{meta.generation}{'/going' if meta.deletion_timestamp is not None else ''}"
 
 
 def _is_obeyed(annotation: str) -> bool:

@@ -5,6 +5,8 @@ Made from what the management controller says. Hosts with the same firmware shar
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -53,6 +55,28 @@ class FirmwareSchema(Object):
     spec: Annotated[FirmwareSchemaSpec, doc("The settings and what they can be.")] = msgspec.field(
         default_factory=FirmwareSchemaSpec
     )
+
+
+def schema_name(schema: Mapping[str, SettingSchema]) -> str:
+    """What the schema with this content is called; the same as elsewhere in Metal3, so that hosts can move.
+
+    A digest of all the words in it, in the order of their bytes, written as Go writes a list of strings.
+    """
+    words = sorted((word for item in schema.items() for word in _words(*item)), key=str.encode)
+    digest = hashlib.sha256(f"[{' '.join(words)}]".encode()).hexdigest()
+    return f"schema-{digest[:8]}"
+
+
+def _words(name: str, setting: SettingSchema) -> Iterator[str]:
+    yield name
+    # A setting without a type counts with an empty word.
+    yield setting.attribute_type or ""
+    yield from setting.allowable_values
+    for bound in (setting.lower_bound, setting.upper_bound, setting.min_length, setting.max_length):
+        if bound is not None:
+            yield str(bound)
+    if setting.read_only is not None:
+        yield "true" if setting.read_only else "false"
 
 
 FIRMWARE_SCHEMAS: Final = Resource(

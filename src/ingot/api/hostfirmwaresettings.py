@@ -2,6 +2,9 @@
 
 Belongs to the host of the same namespace and name. What may be set, and to what, is in the FirmwareSchema that the status names;
 `problems_with_settings` is that comparison.
+
+`status.settings` has hundreds of entries and is rarely read, so it stays undecoded, as a host's hardware does: `present()`
+decodes it, and whoever keeps the object for long keeps a `compact()` one.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from ingot.api.firmwareschema import SettingSchema
 from ingot.api.meta import Condition, Model, Object, Resource
 from ingot.api.schema import IntOrString, doc, map_list
 
+_NOTHING: Final = msgspec.Raw(b"{}")
 _WHOLE_NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
 
 
@@ -65,8 +69,13 @@ class HostFirmwareSettingsStatus(Model):
         SchemaReference | None, doc("The FirmwareSchema that says what the settings can be.")
     ] = None
     settings: Annotated[
-        dict[str, str], doc("Every setting as the firmware reports it, passwords left out.", required=True)
-    ] = msgspec.field(default_factory=dict)
+        msgspec.Raw,
+        doc(
+            "Every setting as the firmware reports it, passwords left out.",
+            required=True,
+            schema_of=dict[str, str],
+        ),
+    ] = _NOTHING
 
 
 class HostFirmwareSettings(Object):
@@ -78,6 +87,15 @@ class HostFirmwareSettings(Object):
     status: Annotated[HostFirmwareSettingsStatus, doc("What the firmware says.")] = msgspec.field(
         default_factory=HostFirmwareSettingsStatus
     )
+
+    def present(self) -> dict[str, str]:
+        """Every setting as the firmware last reported it."""
+        return msgspec.json.decode(self.status.settings, type=dict[str, str] | None) or {}
+
+    def compact(self) -> HostFirmwareSettings:
+        """The same object, holding on to no more bytes than its own."""
+        status = msgspec.structs.replace(self.status, settings=self.status.settings.copy())
+        return msgspec.structs.replace(self, status=status)
 
 
 def is_secret(setting: str) -> bool:

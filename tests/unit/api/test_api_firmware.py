@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ingot.api.firmwareschema import FirmwareSchemaSpec
+from ingot.api.firmwareschema import FirmwareSchemaSpec, SettingSchema, schema_name
 from ingot.api.hostfirmwaresettings import HostFirmwareSettings, problems_with_settings
 
 SCHEMA = msgspec.convert(
@@ -86,3 +86,35 @@ def test_a_setting_can_be_a_number_or_a_string() -> None:
         b'{"spec": {"settings": {"Cores": 4, "BootMode": "Uefi"}}}', type=HostFirmwareSettings
     )
     assert found.spec.settings == {"Cores": 4, "BootMode": "Uefi"}
+
+
+def test_a_schema_has_the_name_that_it_has_elsewhere_in_metal3() -> None:
+    """The example and its name are those of the tests of baremetal-operator."""
+    text = {"attribute_type": "String", "min_length": 0, "max_length": 20}
+    choice = {"attribute_type": "Enumeration", "allowable_values": ["Enabled", "Disabled"]}
+    schema = {
+        "AssetTag": text | {"unique": True},
+        "CustomPostMessage": text | {"unique": False, "read_only": False},
+        "L2Cache": text | {"read_only": True},
+        "NetworkBootRetryCount": {
+            "attribute_type": "Integer",
+            "lower_bound": 0,
+            "upper_bound": 20,
+            "read_only": False,
+        },
+        "ProcVirtualization": choice | {"read_only": False},
+        "SecureBoot": choice | {"read_only": True},
+    }
+    made = msgspec.convert(schema, dict[str, SettingSchema])
+    assert schema_name(made) == "schema-4bcc035f"
+    assert schema_name(dict(reversed(made.items()))) == "schema-4bcc035f"
+    assert schema_name({"AssetTag": made["AssetTag"]}) != "schema-4bcc035f"
+
+
+def test_settings_are_kept_undecoded_and_hold_on_to_no_bytes_but_their_own() -> None:
+    page = b'{"status": {"settings": {"Cores": "4"}, "x": "' + b"y" * 100_000 + b'"}}'
+    kept = msgspec.json.decode(page, type=HostFirmwareSettings).compact()
+    assert isinstance(kept.status.settings, msgspec.Raw)
+    assert bytes(kept.status.settings) == b'{"Cores": "4"}'
+    assert kept.present() == {"Cores": "4"}
+    assert HostFirmwareSettings().present() == {}

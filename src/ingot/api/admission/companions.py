@@ -7,11 +7,12 @@ from typing import Final
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec.structs import replace
 
 from ingot.api.admission import references
 from ingot.api.admission.errors import FieldError, forbidden, invalid, not_supported, required
 from ingot.api.admission.others import Others
-from ingot.api.admission.rules import Rules
+from ingot.api.admission.rules import Document, Rules
 from ingot.api.admission.urls import DOWNLOAD_SCHEMES, WEB_SCHEMES, url, without_password
 from ingot.api.bmceventsubscription import BMCEventSubscription
 from ingot.api.dataimage import DataImage
@@ -39,15 +40,28 @@ def firmware_updates(components: HostFirmwareComponents) -> Iterator[FieldError]
         yield from url(f"{path}.url", update.url, DOWNLOAD_SCHEMES)
 
 
+def _settings(document: Document) -> HostFirmwareSettings:
+    """The settings that are present stay undecoded in the struct, so they have to be bytes first."""
+    status = dict(document.get("status") or {})
+    present = msgspec.convert(status.pop("settings", None) or {}, dict[str, str])
+    found = msgspec.convert({**document, "status": status}, HostFirmwareSettings)
+    try:
+        raw = msgspec.Raw(msgspec.json.encode(present))
+    except UnicodeEncodeError as error:
+        raise msgspec.ValidationError(f"status.settings holds what is no text ({error.reason})") from None
+    return replace(found, status=replace(found.status, settings=raw))
+
+
 def firmware_settings(
     settings: HostFirmwareSettings, _: HostFirmwareSettings | None, others: Others
 ) -> Iterator[FieldError]:
     """Each has to be one that this firmware has, as far as anybody knows the firmware yet."""
-    status = settings.status
-    if status.schema is None or not status.settings:
+    reference, present = settings.status.schema, settings.present()
+    if reference is None or not present:
         return
-    namespace = status.schema.namespace or settings.metadata.namespace
-    known = others.get(FIRMWARE_SCHEMAS, Key(namespace, status.schema.name))
+    known = others.get(
+        FIRMWARE_SCHEMAS, Key(reference.namespace or settings.metadata.namespace, reference.name)
+    )
     if known is None:
         return
     try:
@@ -56,7 +70,7 @@ def firmware_settings(
         # It is not to blame on the settings that nobody can read the schema.
         return
     for name, value in settings.spec.settings.items():
-        for problem in problems_with_settings({name: value}, present=status.settings, schema=schema):
+        for problem in problems_with_settings({name: value}, present=present, schema=schema):
             is_password = is_secret(name) or (name in schema and schema[name].attribute_type == "Password")
             path = f"spec.settings[{name}]"
             # A password is not repeated, however it got here.
@@ -105,7 +119,7 @@ def subscription_stays(new: BMCEventSubscription, old: BMCEventSubscription) -> 
 
 
 PREPROVISIONING_IMAGE: Final = Rules(PreprovisioningImage, (network_data,))
-HOST_FIRMWARE_SETTINGS: Final = Rules(HostFirmwareSettings, (), among=(firmware_settings,))
+HOST_FIRMWARE_SETTINGS: Final = Rules(HostFirmwareSettings, (), among=(firmware_settings,), decode=_settings)
 HOST_FIRMWARE_COMPONENTS: Final = Rules(HostFirmwareComponents, (firmware_updates,))
 DATA_IMAGE: Final = Rules(DataImage, (data_image_url,))
 BMC_EVENT_SUBSCRIPTION: Final = Rules(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ingot.api.baremetalhost import ErrorType, EventReason, State
 from ingot.api.installed import needs_provisioning, wanted
 from ingot.hosts.host_pass import Pass
+from ingot.hosts.inspecting import inspection_is_asked_for
 from ingot.hosts.outcome import Advance, Block, Outcome, Stay
 from ingot.hosts.power import manage_power
 from ingot.hosts.secrets import config_drive
@@ -14,6 +15,8 @@ async def available(p: Pass) -> Outcome:
     if p.host.spec.externally_provisioned:
         p.change_provisioning(root_device_hints=None)
         return Advance(State.EXTERNALLY_PROVISIONED)
+    if inspection_is_asked_for(p.host):
+        return Advance(State.INSPECTING)
     if p.host.spec.image != p.status.last_attempted_image:
         p.change(provisioning_fail_count=0)
     if needs_provisioning(p.current):

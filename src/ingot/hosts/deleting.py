@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from ingot.api.baremetalhost import FINALIZER, ErrorType, State
 from ingot.hosts.deprovisioning import GIVE_UP_AFTER
+from ingot.hosts.hardware import release_hardware_data
 from ingot.hosts.host_pass import Pass
-from ingot.hosts.inspecting import release_hardware_data
 from ingot.hosts.outcome import Advance, Fail, Gone, Outcome, Wait
 from ingot.hosts.power import look_at_vitals
 from ingot.hosts.secrets import release_bmc_secret

@@ -72,6 +72,8 @@ class Pass:
         self.vitals: Vitals | None = None
         self.refused = False
         """Whether the guard stopped something: the back end and this pass were not of one mind."""
+        self.stays_new = False
+        """Whether the host goes on counting as one without a status, whatever is written; see `restoring`."""
         self._told: list[_Told] = []
 
     @property
@@ -140,7 +142,8 @@ class Pass:
             return sentence == told
         self.status = self._with_conditions(sentence, at)
         if status_difference(self.host.status, self.status):
-            self.change(last_updated=at)
+            if not self.stays_new:
+                self.change(last_updated=at)
             patch = {"status": status_difference(self.host.status, self.status)}
             self.wrote(
                 await self.tools.client.patch(

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from ingot.api.baremetalhost import State
+from ingot.api.baremetalhost import BareMetalHost, State
 from ingot.hosts.available import available
 from ingot.hosts.deleting import deleting, powering_off
 from ingot.hosts.deprovisioning import deprovisioning
 from ingot.hosts.host_pass import Pass
-from ingot.hosts.inspecting import inspecting
+from ingot.hosts.inspecting import inspecting, looks_anew
 from ingot.hosts.outcome import Outcome
 from ingot.hosts.preparing import preparing
 from ingot.hosts.provisioned import externally_provisioned, provisioned
@@ -51,6 +51,12 @@ REGISTERED_FIRST: Final = frozenset(HANDLERS) - {
 
 WRITTEN_FIRST: Final = frozenset({State.PROVISIONING, State.DEPROVISIONING, State.DELETING})
 """States that destroy something: the host's status says so before the back end is told."""
+
+
+def written_first(host: BareMetalHost) -> bool:
+    """Whether the host's status is written before the first act in the state it is in now."""
+    return host.state in WRITTEN_FIRST or (host.state is State.INSPECTING and looks_anew(host))
+
 
 _STRAIGHT_TO_DELETING: Final = frozenset({State.NONE, State.UNMANAGED, State.REGISTERING})
 _DEPROVISIONED_FIRST: Final = frozenset({State.PROVISIONING, State.PROVISIONED})

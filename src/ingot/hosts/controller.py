@@ -6,18 +6,20 @@ gap in the back end's news, go behind hosts that changed just now.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import Any
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
 from ingot.api.core import SECRETS
-from ingot.api.meta import PartialObjectMetadata, now
+from ingot.api.meta import Key, PartialObjectMetadata, now
 from ingot.hosts.companions import Companions
 from ingot.hosts.host_pass import Tools
+from ingot.hosts.metrics import EVENT_TO_STATUS
 from ingot.hosts.reconciler import HostReconciler
 from ingot.hosts.secrets import secret_keys
 from ingot.hosts.settings import HostSettings
-from ingot.kube import Change, Client, Controller, EventRecorder, Informer, follow, metadata_of
+from ingot.kube import Again, Change, Client, Controller, Done, EventRecorder, Informer, follow, metadata_of
 from ingot.provisioner import EVERYTHING, Provisioner
 
 BY_SECRET = "secret"  # noqa: S105 - the name of an index
@@ -47,7 +49,10 @@ class HostController:
         tools = Tools(client, self.hosts, self.secrets, self.companions, backend, recorder, now, settings)
         self._claimed = tools.claimed
         reconciler = HostReconciler(tools)
-        self.controller = Controller("hosts", reconciler, workers=workers)
+        self._reconcile = reconciler
+        self._heard: dict[Key, float] = {}
+        """When the back end told of hosts that have not been looked at since."""
+        self.controller = Controller("hosts", self._timed, workers=workers)
         reconciler.capacity.follow(self.hosts)
         reconciler.capacity.wake = self.controller.wake
         follow(self.controller, self.hosts, when=_concerns_us)
@@ -67,7 +72,15 @@ class HostController:
                 for host in self.hosts.items():
                     self.controller.wake(host.key, low=True)
             else:
+                self._heard.setdefault(change, time.monotonic())
                 self.controller.wake(change)
+
+    async def _timed(self, key: Key) -> Done | Again:
+        heard = self._heard.pop(key, None)
+        result = await self._reconcile(key)
+        if heard is not None:
+            EVENT_TO_STATUS.observe(time.monotonic() - heard)
+        return result
 
     def _secret_changed(self, change: Change[PartialObjectMetadata]) -> None:
         if change.new is not None and change.new.metadata.resource_version in self._claimed:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from prometheus_client import REGISTRY
+from prometheus_client import REGISTRY, Histogram
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -141,5 +141,10 @@ def _cumulated(buckets: tuple[float, ...], figures: list[float]) -> list[tuple[s
     return made
 
 
+EVENT_TO_STATUS: Final = Histogram(
+    "ingot_backend_event_to_status_seconds",
+    "Time from news of the back end about a host until its pass has ended, with the status written.",
+    buckets=(0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30),
+)
 METRICS: Final = HostMetrics()
 REGISTRY.register(METRICS)

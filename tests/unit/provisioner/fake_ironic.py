@@ -21,6 +21,9 @@ from ingot.trust import Certificate
 TRANSITIONS: dict[tuple[str, str], tuple[str, str, str]] = {
     ("enroll", "manage"): ("verifying", "manageable", "enroll"),
     ("manageable", "provide"): ("cleaning", "available", "clean failed"),
+    ("manageable", "clean"): ("cleaning", "manageable", "clean failed"),
+    ("active", "service"): ("servicing", "active", "service failed"),
+    ("service failed", "service"): ("servicing", "active", "service failed"),
     ("manageable", "inspect"): ("inspecting", "manageable", "inspect failed"),
     ("inspect failed", "inspect"): ("inspecting", "manageable", "inspect failed"),
     ("manageable", "adopt"): ("adopting", "active", "adopt failed"),
@@ -47,8 +50,19 @@ AT_ONCE: dict[tuple[str, str], str] = {
     },
     ("inspect wait", "abort"): "inspect failed",
     ("clean wait", "abort"): "clean failed",
+    **{(state, "abort"): "active" for state in ("service wait", "service hold", "service failed")},
 }
-FROZEN = {"deploying", "wait call-back", "cleaning", "clean wait", "deleting", "adopting", "inspecting"}
+FROZEN = {
+    "deploying",
+    "wait call-back",
+    "cleaning",
+    "clean wait",
+    "deleting",
+    "adopting",
+    "inspecting",
+    "servicing",
+    "service wait",
+}
 
 
 class FakeIronic:
@@ -60,6 +74,11 @@ class FakeIronic:
         self.history: dict[str, list[dict[str, Any]]] = {}
         self.inventories: dict[str, dict[str, Any]] = {}
         self.configdrives: dict[str, Any] = {}
+        self.bios: dict[str, list[dict[str, Any]]] = {}
+        self.firmware: dict[str, list[dict[str, Any]]] = {}
+        self.raid_configs: list[dict[str, Any]] = []
+        self.clean_steps: list[list[dict[str, Any]]] = []
+        self.service_steps: list[list[dict[str, Any]]] = []
         self.requests: list[str] = []
         self.power_targets: list[str] = []
         self.bmc_passwords: dict[str, str] = {}
@@ -68,6 +87,8 @@ class FakeIronic:
         self.page_limit = 1000
         self.locks_left = 0
         self.errors_left = 0
+        self.lost_verb = ""
+        self.verbs: list[str] = []
         self.trials_lost = 0
         self.no_soft_power = False
         self.invalid_reason = ""
@@ -94,6 +115,9 @@ class FakeIronic:
         routes.add_delete("/v1/nodes/{node}/maintenance", self._unmaintain)
         routes.add_get("/v1/nodes/{node}/inventory", self._inventory)
         routes.add_get("/v1/nodes/{node}/history", self._history)
+        routes.add_get("/v1/nodes/{node}/bios", self._bios)
+        routes.add_get("/v1/nodes/{node}/firmware", self._firmware)
+        routes.add_put("/v1/nodes/{node}/states/raid", self._raid)
         routes.add_get("/v1/nodes/{node}/validate", self._validate)
         routes.add_get("/v1/nodes/{node}/management/boot_device", self._boot_device)
         routes.add_get("/v1/ports", self._ports)
@@ -138,9 +162,12 @@ class FakeIronic:
     def finish(self, name: str) -> None:
         node = self.node(name)
         _, end, _ = next(t for t in TRANSITIONS.values() if t[0] == node["provision_state"])
+        if node["provision_state"].startswith("inspect"):
+            node["inspection_finished_at"] = datetime.now(UTC).isoformat()
         self.change(
             name,
-            provision_state=end,
+            # Cleaning ends where it was meant to.
+            provision_state=node["target_provision_state"] or end,
             target_provision_state=None,
             power_state=node["power_state"] or "power off",
         )
@@ -276,7 +303,8 @@ class FakeIronic:
                         400, f"Couldn't apply patch '{operation}'. Reason: can't remove a non-existent object"
                     )
                 if target is node:
-                    node[last] = None
+                    # An interface goes back to what the driver prefers.
+                    node[last] = "redfish" if last == "raid_interface" else None
                 else:
                     del target[last]
             else:
@@ -299,14 +327,22 @@ class FakeIronic:
     async def _provision(self, request: web.Request) -> web.Response:
         node, body = self._of(request), await request.json()
         state, verb = node["provision_state"], body["target"]
+        if verb == self.lost_verb:
+            self.lost_verb = ""
+            return fault(503, "The conductor does not answer")
+        self.verbs.append(verb)
         if (now := AT_ONCE.get((state, verb))) is not None:
             self.change(node["uuid"], provision_state=now)
         elif (state, verb) in TRANSITIONS:
-            if node["maintenance"] and verb in ("provide", "active", "inspect"):
+            if node["maintenance"] and verb in ("provide", "active", "inspect", "clean", "service"):
                 return fault(
                     400, f"The {verb} operation can't be performed on node because it's in maintenance mode."
                 )
             begun, end, _ = TRANSITIONS[state, verb]
+            if verb in ("clean", "service"):
+                getattr(self, f"{verb}_steps").append(body[f"{verb}_steps"])
+            if verb == "inspect":
+                node["inspection_finished_at"] = None
             if verb in ("active", "deleted"):
                 # The list of steps goes; the step that was noted last stays behind.
                 node["driver_internal_info"] = {}
@@ -342,6 +378,17 @@ class FakeIronic:
             if found
             else fault(404, "Node inventory record for node 1 could not be found.")
         )
+
+    async def _bios(self, request: web.Request) -> web.Response:
+        assert request.query["detail"] == "true"
+        return web.json_response({"bios": self.bios.get(self._of(request)["uuid"], [])})
+
+    async def _firmware(self, request: web.Request) -> web.Response:
+        return web.json_response({"firmware": self.firmware.get(self._of(request)["uuid"], [])})
+
+    async def _raid(self, request: web.Request) -> web.Response:
+        self.raid_configs.append(await request.json())
+        return web.Response(status=204)
 
     async def _history(self, request: web.Request) -> web.Response:
         return web.json_response({"history": self.history.get(self._of(request)["uuid"], [])})
@@ -409,6 +456,7 @@ def blank_node(name: str | None) -> dict[str, Any]:
         "disable_power_off": False,
         "deploy_interface": "direct",
         "inspect_interface": "agent",
+        "raid_interface": "redfish",
     }
 
 

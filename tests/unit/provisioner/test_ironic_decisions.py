@@ -17,8 +17,10 @@ from ingot.provisioner.ironic.inspect import decide_inspect
 from ingot.provisioner.ironic.model import FullNode
 from ingot.provisioner.ironic.nodes import sight
 from ingot.provisioner.ironic.power import decide_power
+from ingot.provisioner.ironic.prepare import decide_prepare
 from ingot.provisioner.ironic.provision import decide_provision
 from ingot.provisioner.ironic.register import decide_register
+from ingot.provisioner.ironic.service import decide_service
 from ingot.provisioner.ironic.unfinished import Asked
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -42,7 +44,11 @@ def kind(decision) -> object:
 
 
 VERBS = {
-    "inspect": lambda n, again: decide_inspect(n, NOW, anew=True, again=again),
+    "inspect": lambda n, again: decide_inspect(n, NOW, anew=True, restart=False, again=again),
+    "prepare": lambda n, again: decide_prepare(n, NOW, unfinished=True, failed_other=False, again=again),
+    "service": lambda n, again: decide_service(
+        n, NOW, wanted=True, was_begun=n.provision_state == "service failed", noted=True, again=again
+    ),
     "provision": lambda n, again: decide_provision(
         n, NOW, ours=False, named="the image http://x", retry=Retry.DUE if again else Retry.NO, asked=Asked()
     ),
@@ -54,12 +60,27 @@ VERBS = {
 TABLE = [
     ("inspect", "manageable", Step.INSPECT, Step.INSPECT),
     ("inspect", "available", Step.MANAGE, Step.MANAGE),
-    ("inspect", "inspect failed", Fail, Step.INSPECT),
+    ("inspect", "inspect failed", Step.INSPECT, Step.INSPECT),
     ("inspect", "clean failed", Fail, Step.MANAGE),
     ("inspect", "adopt failed", Step.MANAGE, Step.MANAGE),
     ("inspect", "active", Fail, Fail),
     ("inspect", "deploy failed", Fail, Fail),
     ("inspect", "error", Fail, Fail),
+    ("prepare", "manageable", Step.CLEAN, Step.CLEAN),
+    ("prepare", "available", Step.MANAGE, Step.MANAGE),
+    ("prepare", "clean failed", Fail, Step.MANAGE),
+    ("prepare", "inspect failed", Step.MANAGE, Step.MANAGE),
+    ("prepare", "adopt failed", Step.MANAGE, Step.MANAGE),
+    ("prepare", "active", Fail, Fail),
+    ("prepare", "deploy failed", Fail, Fail),
+    ("prepare", "service failed", Fail, Fail),
+    ("prepare", "rescue", Fail, Fail),
+    ("service", "active", Step.SERVICE, Step.SERVICE),
+    ("service", "service failed", Fail, Step.SERVICE),
+    ("service", "manageable", Fail, Fail),
+    ("service", "available", Fail, Fail),
+    ("service", "deploy failed", Fail, Fail),
+    ("service", "rescue", Fail, Fail),
     ("provision", "manageable", Step.PROVIDE, Step.PROVIDE),
     ("provision", "available", Step.DEPLOY, Step.DEPLOY),
     ("provision", "deploy failed", Fail, Fail),
@@ -82,6 +103,7 @@ TABLE = [
     ("adopt", "available", Fail, Step.MANAGE),
     ("adopt", "inspect failed", Step.MANAGE, Step.MANAGE),
     ("adopt", "deploy failed", Fail, Fail),
+    ("adopt", "service failed", Done, Done),
 ]
 
 
@@ -106,6 +128,9 @@ def test_what_ironic_is_doing_is_waited_for_with_a_sentence(verb, state):
     interruptible = {"wait call-back", "rescue wait", "service wait"}
     if verb == "deprovision" and state in interruptible:
         assert decision is Step.UNDEPLOY
+    elif verb == "adopt" and state in states.IN_SERVICE:
+        # It is managed already; what becomes of its service is told by another verb.
+        assert decision == Done()
     else:
         assert isinstance(decision, Wait)
         assert decision.why
@@ -121,6 +146,90 @@ def test_what_hangs_is_a_failure_with_a_sentence(verb, state):
 
 def test_an_inspection_that_waits_too_long_is_aborted():
     assert VERBS["inspect"](stuck("inspect wait"), False) is Step.ABORT
+
+
+@pytest.mark.parametrize("verb", ["prepare", "service"])
+def test_a_ramdisk_that_reports_no_more_is_told_and_then_given_up(verb):
+    waiting = {"prepare": "clean wait", "service": "service wait"}[verb]
+    assert isinstance(VERBS[verb](stuck(waiting), False), Fail)
+    assert VERBS[verb](stuck(waiting), True) is Step.ABORT
+
+
+@pytest.mark.parametrize("state", ALL_STATES)
+def test_only_a_machine_that_waits_for_its_ramdisk_is_made_to_boot_it_once_more(state):
+    decision = decide_inspect(node(state), NOW, anew=False, restart=True, again=False)
+    assert (decision is Step.ABORT) is (state == "inspect wait")
+
+
+@pytest.mark.parametrize(
+    ("state", "error", "again", "expected"),
+    [
+        ("manageable", None, False, Done),
+        ("available", None, False, Done),
+        ("inspect failed", "no disks", False, Fail),
+        ("inspect failed", "no disks", True, Step.INSPECT),
+        ("inspect failed", "Inspection was aborted by request.", False, Step.INSPECT),
+        ("clean failed", None, False, Fail),
+    ],
+)
+def test_an_inspection_that_was_begun_is_not_begun_again_unless_it_failed(state, error, again, expected):
+    decision = decide_inspect(node(state, last_error=error), NOW, anew=False, restart=False, again=again)
+    assert kind(decision) == expected
+
+
+@pytest.mark.parametrize(
+    ("state", "failed_other", "expected"),
+    [
+        ("manageable", False, Done),
+        ("available", False, Done),
+        ("clean failed", False, Fail),
+        ("clean failed", True, Step.MANAGE),
+        ("cleaning", False, Wait),
+        ("active", False, Fail),
+    ],
+)
+def test_a_preparation_with_nothing_left_to_begin(state, failed_other, expected):
+    decision = decide_prepare(node(state), NOW, unfinished=False, failed_other=failed_other, again=False)
+    assert kind(decision) == expected
+
+
+@pytest.mark.parametrize(
+    ("state", "fields", "noted", "expected"),
+    [
+        ("active", {}, False, Done),
+        ("active", {}, True, Step.STRIKE),
+        ("servicing", {}, True, Wait),
+        ("service wait", {}, True, Step.ABORT),
+        ("service hold", {}, True, Step.ABORT),
+        ("service failed", {}, True, Step.ABORT),
+        ("service failed", {"maintenance": True, "fault": "service failure"}, True, Step.CLEAR_MAINTENANCE),
+    ],
+)
+def test_a_service_that_nobody_wants_any_more_is_ended(state, fields, noted, expected):
+    decision = decide_service(
+        node(state, **fields), NOW, wanted=False, was_begun=False, noted=noted, again=False
+    )
+    assert kind(decision) == expected
+
+
+def test_a_service_that_was_begun_is_not_begun_again_and_another_need_not_wait_for_its_failure_to_be_told():
+    active, failed = node("active"), node("service failed")
+    assert decide_service(active, NOW, wanted=True, was_begun=True, noted=True, again=False) == Done()
+    decision = decide_service(failed, NOW, wanted=True, was_begun=False, noted=True, again=False)
+    assert decision is Step.SERVICE
+
+
+@pytest.mark.parametrize("verb", ["inspect", "prepare", "provision", "deprovision"])
+def test_maintenance_that_an_earlier_failure_left_behind_is_lifted(verb):
+    left = node("manageable", maintenance=True, fault="clean failure")
+    assert VERBS[verb](left, False) is Step.CLEAR_MAINTENANCE
+
+
+def test_cleaning_by_our_own_steps_is_not_called_cleaning():
+    preparing = node("clean wait", target_provision_state="manageable", clean_step={"step": "update"})
+    assert VERBS["prepare"](preparing, False) == Wait(
+        "changing RAID volumes or firmware", "waiting for the ramdisk, step update"
+    )
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -45,11 +45,16 @@ def known(ironic: FakeIronic, host: HostRef) -> HostRef:
 
 
 async def inspect(
-    backend: IronicProvisioner, host: HostRef, guard: Guard, *, again: bool = False, refresh: bool = False
+    backend: IronicProvisioner,
+    host: HostRef,
+    guard: Guard,
+    *,
+    again: bool = False,
+    renewal: str = "",
+    restart: bool = False,
 ):
-    return await backend.inspect(
-        host, Inspection(renewal="a request" if refresh else ""), permit=guard, again=again
-    )
+    wanted = Inspection(renewal=renewal, restart=restart)
+    return await backend.inspect(host, wanted, permit=guard, again=again)
 
 
 async def provision(
@@ -85,13 +90,57 @@ async def test_a_host_that_was_inspected_is_not_inspected_again(backend, ironic,
     assert ironic.asked("PUT") == 0
 
 
-async def test_a_wish_to_look_anew_is_fulfilled_once_for_each_time_it_is_made(backend, ironic, known, guard):
+async def test_a_wish_to_look_anew_is_fulfilled_once_for_each_name(backend, ironic, known, guard):
     ironic.inventories[known.backend_id] = {"inventory": INVENTORY}
-    for times in (1, 2):
-        assert isinstance(await inspect(backend, known, guard, refresh=True), Busy)
+    for times, name in enumerate(["monday", "tuesday"], 1):
+        assert isinstance(await inspect(backend, known, guard, renewal=name), Busy)
         ironic.inspected(NODE, INVENTORY)
-        assert isinstance(await inspect(backend, known, guard, refresh=True), Ready)
+        for _ in range(2):
+            assert isinstance(await inspect(backend, known, guard, renewal=name), Ready)
         assert ironic.asked("PUT") == times
+    assert isinstance(await inspect(backend, known, guard), Ready)
+    assert ironic.asked("PUT") == 2
+
+
+async def test_a_wish_to_look_anew_survives_the_operator(backend, ironic, where, known, guard):
+    ironic.inventories[known.backend_id] = {"inventory": INVENTORY}
+    # The operator dies when it has noted the order and Ironic has not heard of it.
+    ironic.lost_verb = "inspect"
+    with pytest.raises(BackendUnavailable):
+        await inspect(backend, known, guard, renewal="monday")
+    assert ironic.node(NODE)["provision_state"] == "manageable"
+    async with IronicProvisioner(where) as second:
+        assert isinstance(await inspect(second, known, guard, renewal="monday"), Busy)
+        ironic.inspected(NODE, INVENTORY)
+    async with IronicProvisioner(where) as third:
+        assert isinstance(await inspect(third, known, guard, renewal="monday"), Ready)
+    assert ironic.verbs == ["inspect"]
+
+
+async def test_a_failed_look_is_not_taken_for_one_after_something_else_went_on(backend, ironic, known, guard):
+    """The inventory that Ironic has is from before the request, whoever moved the node on."""
+    ironic.inventories[known.backend_id] = {"inventory": INVENTORY}
+    await inspect(backend, known, guard, renewal="monday")
+    ironic.fail(NODE, "no disks found")
+    assert isinstance(await deprovision(backend, known, guard), Busy)
+    ironic.finish(NODE)
+    assert isinstance(await inspect(backend, known, guard, renewal="monday"), Busy)
+    assert ironic.node(NODE)["provision_state"] == "inspecting"
+
+
+async def test_a_ramdisk_that_does_not_come_up_is_booted_once_more_without_an_error(
+    backend, ironic, plugin, known, guard
+):
+    await inspect(backend, known, guard)
+    ironic.change(NODE, provision_state="inspect wait")
+    await plugin.delivered()
+    assert isinstance(await inspect(backend, known, guard), Busy)
+    assert ironic.node(NODE)["provision_state"] == "inspect wait"
+    assert isinstance(await inspect(backend, known, guard, restart=True), Busy)
+    ironic.change(NODE, last_error="Inspection was aborted by request.")
+    assert isinstance(await inspect(backend, known, guard), Busy)
+    assert ironic.node(NODE)["provision_state"] == "inspecting"
+    assert guard.acts == [Act.POWER_OFF, Act.POWER_OFF]
 
 
 async def test_a_failed_inspection_is_told_with_its_reason_and_repeated_when_due(
@@ -110,7 +159,7 @@ async def test_an_inspection_that_ended_without_a_result_is_told_and_repeated_wh
     backend, ironic, known, guard
 ):
     await inspect(backend, known, guard)
-    ironic.change(NODE, provision_state="manageable")
+    ironic.finish(NODE)
     told = await inspect(backend, known, guard)
     assert isinstance(told, Failed)
     assert "without a result" in told.message
@@ -128,7 +177,7 @@ async def test_an_inspection_whose_ramdisk_never_reports_is_ended(backend, ironi
 
 async def test_a_running_host_is_never_inspected(backend, ironic, known, guard):
     ironic.change(NODE, provision_state="active")
-    answer = await inspect(backend, known, guard, refresh=True, again=True)
+    answer = await inspect(backend, known, guard, renewal="monday", again=True)
     assert isinstance(answer, Failed)
     assert ironic.asked("PUT") == 0
 

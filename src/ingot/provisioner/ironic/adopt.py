@@ -32,6 +32,9 @@ def decide_adopt(node: FullNode, now: datetime, *, ours: bool, again: bool) -> D
     if node.provision_state == states.ACTIVE and node.fault == states.POWER_FAULT:
         # It is adopted; that its BMC is away right now is told by the vitals.
         return Done()
+    if node.provision_state in states.IN_SERVICE:
+        # Only a host that is managed so comes there, and what becomes of it is for `service` to tell.
+        return Done()
     if answer := hindrance(node, now):
         return answer
     match node.provision_state:

@@ -144,6 +144,10 @@ class IronicClient:
             body["timeout"] = timeout
         await self._call("PUT", f"/nodes/{_segment(uuid)}/states/power", body)
 
+    async def set_raid_config(self, uuid: str, config: Mapping[str, Json]) -> None:
+        """The RAID volumes that the next cleaning with that step is to make; nothing happens now."""
+        await self._call("PUT", f"/nodes/{_segment(uuid)}/states/raid", config)
+
     async def set_maintenance(self, uuid: str, reason: str) -> None:
         await self._call("PUT", f"/nodes/{_segment(uuid)}/maintenance", {"reason": reason})
 

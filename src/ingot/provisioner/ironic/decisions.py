@@ -22,6 +22,8 @@ class Step(enum.Enum):
     MANAGE = "manage"
     PROVIDE = "provide"
     INSPECT = "inspect"
+    CLEAN = "clean"
+    SERVICE = "service"
     ABORT = "abort"
     DEPLOY = "deploy"
     UNDEPLOY = "undeploy"
@@ -29,6 +31,7 @@ class Step(enum.Enum):
     SWITCH = "switch power"
     DELETE = "delete"
     FORGET = "forget"
+    STRIKE = "strike the note of what was begun"
     STOP_RAMDISK = "stop the ramdisk"
     START = "start what is on the disk"
     CHANGE_MEDIA = "change the virtual CD drive"
@@ -75,7 +78,9 @@ def progress(node: Node, afterwards: str = "") -> Wait:
     """What Ironic is doing, how far it is, and what comes when that is over."""
     details = ["waiting for the ramdisk"] if states.waits_for_ramdisk(node.provision_state) else []
     details += [f"step {node.step}"] if node.step else []
-    phase = states.sentence(node.provision_state)
+    by_hand = node.target_provision_state == states.MANAGEABLE
+    preparing = by_hand and node.provision_state in (states.CLEANING, states.CLEAN_WAIT)
+    phase = states.PREPARING if preparing else states.sentence(node.provision_state)
     return Wait(f"{phase}; {afterwards}" if afterwards else phase, ", ".join(details))
 
 
@@ -101,13 +106,16 @@ def hindrance(node: Node, now: datetime) -> Decision | None:
         return Wait(
             "Ironic cannot reach the power controls of the BMC; it tries again by itself every few minutes"
         )
-    if node.maintenance and node.fault is None:
+    # What went wrong in a failed state has to be told first; in any other it is over.
+    if node.maintenance and (node.fault is None or node.provision_state not in states.FAILED):
         return Step.CLEAR_MAINTENANCE
     return None
 
 
-def after_failed_cleaning(node: Node, *, again: bool) -> Step | Fail:
+def after_failed_cleaning(
+    node: Node, *, again: bool, headline: str = "cleaning the disks failed"
+) -> Step | Fail:
     """Cleaning failed: told once; then maintenance is lifted and the node goes back to where cleaning can start anew."""
     if not again:
-        return Fail("cleaning the disks failed")
+        return Fail(headline)
     return Step.CLEAR_MAINTENANCE if node.maintenance else Step.MANAGE

@@ -1,8 +1,8 @@
 """Inspecting: what is the machine made of?
 
 The ramdisk is booted, looks around and reports; for fast inspection the BMC is asked instead. What was found once stays with
-Ironic until it is asked to look again. Booting the ramdisk stops whatever runs on the machine, so the permit is asked as for
-a power off.
+Ironic until it is asked to look again; each such request has a name and is begun once (see `begun`). Booting the ramdisk stops
+whatever runs on the machine, so the permit is asked as for a power off.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Final
 
 from ingot.api.hardwaredata import HardwareDetails
 from ingot.provisioner import Act, Busy, Failed, HostRef, Inspection, NotRegistered, Permit, Ready
-from ingot.provisioner.ironic import states
+from ingot.provisioner.ironic import begun, states
 from ingot.provisioner.ironic.attempts import Retry
+from ingot.provisioner.ironic.begun import Kind
 from ingot.provisioner.ironic.carrying_out import carry_out
 from ingot.provisioner.ironic.deadlines import overdue
 from ingot.provisioner.ironic.decisions import (
@@ -22,6 +23,7 @@ from ingot.provisioner.ironic.decisions import (
     Fail,
     Step,
     after_failed_cleaning,
+    busy,
     hindrance,
 )
 from ingot.provisioner.ironic.errors import NotFound
@@ -36,9 +38,10 @@ WITHOUT_RESULT: Final = (
 )
 
 
-def decide_inspect(node: Node, now: datetime, *, anew: bool, again: bool) -> Decision:
-    """`anew`: the ramdisk has to look, whatever Ironic has from earlier. `Done`: what Ironic has is good, if it has anything."""
-    if node.provision_state == states.INSPECT_WAIT and overdue(node, now):
+def decide_inspect(node: Node, now: datetime, *, anew: bool, restart: bool, again: bool) -> Decision:
+    """`anew`: the ramdisk has to look, and has not begun to, whatever Ironic has from earlier. `restart`: its ramdisk does not
+    come up. `Done`: what Ironic has is good, if it has anything."""
+    if node.provision_state == states.INSPECT_WAIT and (restart or overdue(node, now)):
         return Step.ABORT
     if answer := hindrance(node, now):
         return answer
@@ -49,7 +52,7 @@ def decide_inspect(node: Node, now: datetime, *, anew: bool, again: bool) -> Dec
             return Step.MANAGE if anew else Done()
         case states.INSPECT_FAILED:
             aborted = "aborted" in (node.last_error or "")
-            return Step.INSPECT if again or aborted else Fail("the inspection failed")
+            return Step.INSPECT if anew or again or aborted else Fail("the inspection failed")
         case states.CLEAN_FAILED:
             return after_failed_cleaning(node, again=again)
         case states.ADOPT_FAILED:
@@ -60,54 +63,56 @@ def decide_inspect(node: Node, now: datetime, *, anew: bool, again: bool) -> Dec
     )
 
 
-class Inspector:
-    """Inspects, and remembers which hosts it is looking at: the order to look anew stays until the result is there."""
-
-    def __init__(self, nodes: Nodes) -> None:
-        self._nodes = nodes
-        self._looking: set[str] = set()
-
-    async def inspect(
-        self, host: HostRef, wanted: Inspection, *, permit: Permit, again: bool
-    ) -> Ready[HardwareDetails] | Busy | Failed | NotRegistered:
-        outcome = await self._look(host, permit=permit, again=again, anew=bool(wanted.renewal))
-        if not isinstance(outcome, FullNode):
-            return outcome
-        if (data := await self._found(outcome)) is None:
-            # The state was read before the result, so the result cannot have come in between: there was no inspection,
-            # or the one that we began has ended without leaving anything, and nothing more will come of it.
-            if again:
-                self._looking.discard(outcome.uuid)
-            outcome = await self._look(host, permit=permit, again=again, anew=True)
-            return Failed(WITHOUT_RESULT) if isinstance(outcome, FullNode) else outcome
-        self._looking.discard(outcome.uuid)
+async def inspect(
+    nodes: Nodes, host: HostRef, wanted: Inspection, *, permit: Permit, again: bool
+) -> Ready[HardwareDetails] | Busy | Failed | NotRegistered:
+    outcome = await _look(nodes, host, wanted, permit=permit, again=again)
+    if not isinstance(outcome, FullNode):
+        return outcome
+    if (data := await _found(nodes, outcome)) is not None:
         return Ready(hardware_details(data))
+    # The state was read before the result, so the result cannot have come in between: there was no inspection, or one that
+    # has ended without leaving anything, and nothing more will come of it.
+    if again or outcome.inspection_finished_at is None:
+        outcome = await _look(nodes, host, wanted, permit=permit, again=again, anew=True)
+    return Failed(WITHOUT_RESULT) if isinstance(outcome, FullNode) else outcome
 
-    async def _look(
-        self, host: HostRef, *, permit: Permit, again: bool, anew: bool
-    ) -> FullNode | Busy | Failed | NotRegistered:
-        nodes = self._nodes
 
-        def decide(node: FullNode, retry: Retry) -> Decision:
-            return decide_inspect(
-                node, nodes.now(), anew=anew and node.uuid not in self._looking, again=retry.allowed
-            )
+async def _look(
+    nodes: Nodes, host: HostRef, wanted: Inspection, *, permit: Permit, again: bool, anew: bool = False
+) -> FullNode | Busy | Failed | NotRegistered:
+    """Has the ramdisk look where that is still to be done; the node once it has. `anew`: it is to be done."""
 
-        async def start(node: FullNode) -> Busy:
-            await nodes.ask_state(node, "inspect")
-            self._looking.add(node.uuid)
-            return Busy(states.sentence(states.INSPECTING))
+    def renews(node: FullNode) -> bool:
+        return wanted.renewal != "" and not begun.rounds_begun(node, Kind.INSPECTION, wanted.renewal)
 
-        deeds = {
-            Step.INSPECT: guarded(Act.POWER_OFF, permit, start),
-            Step.MANAGE: manage(nodes),
-            Step.CLEAR_MAINTENANCE: clear_maintenance(nodes),
-            Step.ABORT: abort(nodes, "the ramdisk did not report in time; the inspection is ended"),
-        }
-        return await carry_out(nodes, host, decide, deeds, again=again)
+    def decide(node: FullNode, retry: Retry) -> Decision:
+        return decide_inspect(
+            node, nodes.now(), anew=anew or renews(node), restart=wanted.restart, again=retry.allowed
+        )
 
-    async def _found(self, node: FullNode) -> InspectionData | None:
-        try:
-            return await self._nodes.client.inventory(node.uuid)
-        except NotFound:
+    async def start(node: FullNode) -> Busy:
+        if renews(node):
+            node = await nodes.patch(node, [begun.write(node, Kind.INSPECTION, wanted.renewal)])
+        await nodes.ask_state(node, "inspect")
+        return Busy(states.sentence(states.INSPECTING))
+
+    def under_way(node: Node, now: datetime) -> Decision | None:
+        if wanted.restart and node.provision_state == states.INSPECT_WAIT:
             return None
+        return busy(node, now)
+
+    deeds = {
+        Step.INSPECT: guarded(Act.POWER_OFF, permit, start),
+        Step.MANAGE: manage(nodes),
+        Step.CLEAR_MAINTENANCE: clear_maintenance(nodes),
+        Step.ABORT: abort(nodes, "the ramdisk did not report; it is booted once more"),
+    }
+    return await carry_out(nodes, host, decide, deeds, again=again, under_way=under_way)
+
+
+async def _found(nodes: Nodes, node: FullNode) -> InspectionData | None:
+    try:
+        return await nodes.client.inventory(node.uuid)
+    except NotFound:
+        return None

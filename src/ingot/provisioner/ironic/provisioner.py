@@ -27,9 +27,11 @@ from ingot.provisioner import (
     Permit,
     Power,
     PowerOffMode,
+    Preparation,
     Provisioner,
     Ready,
     Registered,
+    Service,
     Subscription,
     Vitals,
 )
@@ -43,14 +45,16 @@ from ingot.provisioner.ironic.deprovision import deprovision
 from ingot.provisioner.ironic.detach import detach
 from ingot.provisioner.ironic.errors import Unavailable
 from ingot.provisioner.ironic.firmware import firmware_components, firmware_settings
-from ingot.provisioner.ironic.inspect import Inspector
+from ingot.provisioner.ironic.inspect import inspect
 from ingot.provisioner.ironic.instance import UnusableOrder, check_order
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.power import set_power, vitals
+from ingot.provisioner.ironic.prepare import prepare
 from ingot.provisioner.ironic.provision import provision
 from ingot.provisioner.ironic.push import PushListen, PushReceiver
 from ingot.provisioner.ironic.ramdisks import boots_over_network, ramdisk_formats
 from ingot.provisioner.ironic.register import Registrar
+from ingot.provisioner.ironic.service import service
 from ingot.provisioner.ironic.settings import IronicAccess
 from ingot.provisioner.ironic.subscriptions import subscribe, unsubscribe
 from ingot.provisioner.ironic.trials import Trials
@@ -68,7 +72,6 @@ class IronicProvisioner:
         self._trials = Trials(self._client, self._changes)
         self._registrar = Registrar(self._nodes, self._trials, access.ramdisk)
         self._persistent_boot = access.persistent_boot
-        self._inspector = Inspector(self._nodes)
         self._receiver = PushReceiver(push, self._watch.take) if push else None
         self._watching: asyncio.Task[None] | None = None
 
@@ -110,7 +113,17 @@ class IronicProvisioner:
     async def inspect(
         self, host: HostRef, wanted: Inspection, *, permit: Permit, again: bool
     ) -> Ready[HardwareDetails] | Busy | Failed | NotRegistered:
-        return await self._inspector.inspect(host, wanted, permit=permit, again=again)
+        return await inspect(self._nodes, host, wanted, permit=permit, again=again)
+
+    async def prepare(
+        self, host: HostRef, wanted: Preparation, *, permit: Permit, again: bool
+    ) -> Ready[None] | Busy | Failed | NotRegistered:
+        return await prepare(self._nodes, host, wanted, permit=permit, again=again)
+
+    async def service(
+        self, host: HostRef, wanted: Service, *, permit: Permit, again: bool
+    ) -> Ready[None] | Busy | Failed | NotRegistered:
+        return await service(self._nodes, host, wanted, permit=permit, again=again)
 
     async def firmware_settings(self, host: HostRef) -> Ready[FirmwareReport] | NotRegistered:
         return await firmware_settings(self._nodes, host)

@@ -103,11 +103,16 @@ UNDEPLOYABLE: Final = frozenset(
 )
 """States that take the verb `deleted`."""
 
+IN_SERVICE: Final = frozenset({SERVICING, SERVICE_WAIT, SERVICE_HOLD, SERVICE_FAILED})
+
 POWER_ON: Final = "power on"
 POWER_OFF: Final = "power off"
 
 CLEAN_FAULT: Final = "clean failure"
 POWER_FAULT: Final = "power failure"
+
+PREPARING: Final = "changing RAID volumes or firmware"
+"""What a person reads while Ironic cleans by our own steps."""
 
 _SENTENCES: Final = {
     ENROLL: "known to Ironic, not yet taken under management",
@@ -128,8 +133,8 @@ _SENTENCES: Final = {
     RESCUING: "starting the rescue ramdisk",
     RESCUE_WAIT: "starting the rescue ramdisk",
     UNRESCUING: "leaving the rescue ramdisk",
-    SERVICING: "servicing",
-    SERVICE_WAIT: "servicing",
+    SERVICING: "changing the firmware; the system is started again afterwards",
+    SERVICE_WAIT: "changing the firmware; the system is started again afterwards",
     SERVICE_HOLD: "servicing is on hold; somebody has to release the node in Ironic",
 }
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from ingot.provisioner import Busy
 from ingot.provisioner.ironic import states
+from ingot.provisioner.ironic.begun import struck_when_managed
 from ingot.provisioner.ironic.carrying_out import Deed
 from ingot.provisioner.ironic.model import FullNode, remove
 from ingot.provisioner.ironic.nodes import Nodes
@@ -23,6 +24,7 @@ def manage(nodes: Nodes) -> Deed:
     """Back to `manageable`. From every state but `enroll` this is a change of the record only, and done at once."""
 
     async def deed(node: FullNode) -> None:
+        await nodes.patch(node, struck_when_managed(node))
         await nodes.client.set_provision_state(node.uuid, "manage")
         nodes.cache.doubt(node.uuid)
 

@@ -1,0 +1,74 @@
+"""Which named orders were begun: kept in Ironic's own record of the host, so that whoever comes after us knows.
+
+Pure. The note is written before Ironic is asked, because its record cannot be changed afterwards; so a note alone does not say
+that anything was begun. It therefore holds the moment of the node as it was then (its state, and since when): as long as the
+node still shows that moment, nothing came of it, and the order is begun again. A node that has moved on has begun it.
+
+What failed was not done: the note goes when a node leaves the failed state for another order's sake (`struck_when_managed`),
+and an order that failed is begun again from there.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from ingot.provisioner.ironic import states
+from ingot.provisioner.ironic.model import FullNode, Node, PatchOperation, add, remove
+
+
+class Kind(enum.Enum):
+    """Where the note is, in the node's `extra`."""
+
+    INSPECTION = "ingot_inspection"
+    PREPARATION = "ingot_preparation"
+    SERVICE = "ingot_service"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    name: str
+    rounds: int
+    """How many rounds of the order were, or are about to be, begun."""
+    moment: str
+
+
+def note_of(node: FullNode, kind: Kind) -> Note | None:
+    """The note as it stands; None where there is none that we could have written."""
+    match node.extra.get(kind.value):
+        case {"name": str(name), "rounds": int(rounds), "moment": str(moment)}:
+            return Note(name, rounds, moment)
+    return None
+
+
+def rounds_begun(node: FullNode, kind: Kind, name: str) -> int:
+    """How many rounds of the order of this name were begun; 0 for none."""
+    note = note_of(node, kind)
+    if note is None or note.name != name:
+        return 0
+    return note.rounds - 1 if note.moment == _moment(node) else note.rounds
+
+
+def write(node: FullNode, kind: Kind, name: str, *, rounds: int = 1) -> PatchOperation:
+    """The note that this round is about to be begun."""
+    return add(f"/extra/{kind.value}", {"name": name, "rounds": rounds, "moment": _moment(node)})
+
+
+def strike(node: FullNode, kind: Kind) -> list[PatchOperation]:
+    """Takes the note away; nothing to do where there is none."""
+    return [remove(f"/extra/{kind.value}")] if kind.value in node.extra else []
+
+
+def struck_when_managed(node: FullNode) -> list[PatchOperation]:
+    """What has to go before the node leaves its failed state without the failed order having been done."""
+    match node.provision_state:
+        case states.CLEAN_FAILED:
+            return strike(node, Kind.PREPARATION)
+        case states.INSPECT_FAILED:
+            return strike(node, Kind.INSPECTION)
+    return []
+
+
+def _moment(node: Node) -> str:
+    since = node.provision_updated_at.isoformat() if node.provision_updated_at else "ever"
+    return f"{node.provision_state} since {since}"

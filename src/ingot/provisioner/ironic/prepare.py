@@ -1,0 +1,133 @@
+"""Preparing: change RAID volumes and firmware of a machine without a system.
+
+Ironic does it as manual cleaning, from `manageable` and back to it. An order has one round of cleaning, or two where both sorts
+of RAID volumes are concerned (see `raid`); changes of firmware go with the last. Before a round is asked for, the node notes
+which order and which round it is (see `begun`), so nobody begins it a second time and nobody takes it for begun who only
+meant to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from ingot.provisioner import Act, Busy, Failed, HostRef, NotRegistered, Permit, Preparation, Ready
+from ingot.provisioner.ironic import begun, raid, states
+from ingot.provisioner.ironic.attempts import Retry
+from ingot.provisioner.ironic.begun import Kind
+from ingot.provisioner.ironic.carrying_out import Deed, carry_out
+from ingot.provisioner.ironic.deadlines import overdue
+from ingot.provisioner.ironic.decisions import (
+    Decision,
+    Done,
+    Fail,
+    Step,
+    after_failed_cleaning,
+    hindrance,
+)
+from ingot.provisioner.ironic.firmware_steps import Steps, firmware_steps
+from ingot.provisioner.ironic.guarded import guarded
+from ingot.provisioner.ironic.model import FullNode, Node, add, remove
+from ingot.provisioner.ironic.nodes import Nodes
+from ingot.provisioner.ironic.transitions import abort, clear_maintenance, manage
+
+FAILED = "changing the RAID volumes or the firmware failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one cleaning does."""
+
+    target: raid.Target | None
+    steps: Steps
+
+
+def rounds(wanted: Preparation) -> list[Round]:
+    """Raises `UnusableVolumes`."""
+    targets = raid.targets(wanted.raid, hints=wanted.root_device is not None)
+    found = [Round(target, target.steps()) for target in targets]
+    if firmware := firmware_steps(wanted.firmware):
+        last = found.pop() if found else Round(None, [])
+        found.append(Round(last.target, last.steps + firmware))
+    return found
+
+
+def decide_prepare(
+    node: Node, now: datetime, *, unfinished: bool, failed_other: bool, again: bool
+) -> Decision:
+    """`unfinished`: a round of the order is still to be begun. `failed_other`: what failed, if anything, was another order."""
+    if node.provision_state == states.CLEAN_WAIT and overdue(node, now) and again:
+        return Step.ABORT
+    if answer := hindrance(node, now):
+        return answer
+    match node.provision_state:
+        case states.MANAGEABLE:
+            return Step.CLEAN if unfinished else Done()
+        case states.AVAILABLE:
+            return Step.MANAGE if unfinished else Done()
+        case states.CLEAN_FAILED:
+            return after_failed_cleaning(node, again=again or failed_other, headline=FAILED)
+        case states.INSPECT_FAILED | states.ADOPT_FAILED:
+            return Step.MANAGE
+    return Fail(
+        f"the host cannot be prepared while Ironic has it as {node.provision_state!r}: an operating system may run on it",
+        ask_why=False,
+    )
+
+
+async def prepare(
+    nodes: Nodes, host: HostRef, wanted: Preparation, *, permit: Permit, again: bool
+) -> Ready[None] | Busy | Failed | NotRegistered:
+    try:
+        planned = rounds(wanted)
+    except raid.UnusableVolumes as problem:
+        return Failed(str(problem))
+
+    def decide(node: FullNode, retry: Retry) -> Decision:
+        note = begun.note_of(node, Kind.PREPARATION)
+        return decide_prepare(
+            node,
+            nodes.now(),
+            unfinished=_begun(node, wanted) < len(planned),
+            failed_other=note is not None and note.name != wanted.name,
+            again=retry.allowed,
+        )
+
+    async def clean(node: FullNode) -> Busy | Failed:
+        at = _begun(node, wanted)
+        try:
+            return await _begin(nodes, node, wanted.name, planned[at], at + 1)
+        except raid.UnusableVolumes as problem:
+            return Failed(str(problem))
+
+    deeds: dict[Step, Deed] = {
+        Step.CLEAN: guarded(Act.CLEAN, permit, clean),
+        Step.MANAGE: manage(nodes),
+        Step.CLEAR_MAINTENANCE: clear_maintenance(nodes),
+        Step.ABORT: abort(nodes, "the ramdisk does not report any more; ending what it was to do"),
+    }
+    outcome = await carry_out(nodes, host, decide, deeds, again=again)
+    return Ready(None) if isinstance(outcome, FullNode) else outcome
+
+
+def _begun(node: FullNode, wanted: Preparation) -> int:
+    return begun.rounds_begun(node, Kind.PREPARATION, wanted.name)
+
+
+async def _begin(nodes: Nodes, node: FullNode, name: str, planned: Round, number: int) -> Busy:
+    if planned.target is not None:
+        node = await _choose_interface(nodes, node, planned.target)
+        raid.check(planned.target, node.raid_interface or raid.NONE)
+        await nodes.client.set_raid_config(node.uuid, planned.target.config())
+    node = await nodes.patch(node, [begun.write(node, Kind.PREPARATION, name, rounds=number)])
+    await nodes.ask_state(node, "clean", clean_steps=list(planned.steps))
+    return Busy(states.PREPARING)
+
+
+async def _choose_interface(nodes: Nodes, node: FullNode, target: raid.Target) -> FullNode:
+    """The ramdisk makes software volumes; the driver's own interface, which Ironic chooses, the others."""
+    if target.software and node.raid_interface != raid.SOFTWARE:
+        return await nodes.patch(node, [add("/raid_interface", raid.SOFTWARE)])
+    if not target.software and node.raid_interface == raid.SOFTWARE:
+        return await nodes.patch(node, [remove("/raid_interface")])
+    return node

@@ -1,0 +1,88 @@
+"""Servicing: change the firmware of a machine in use.
+
+Ironic stops its system, changes the firmware and starts the system again: from `active` and back to it. Named orders as in
+`prepare`. An order without a change ends what was begun, where Ironic can be interrupted, and forgets it: the same order given
+later is a new one.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from ingot.provisioner import Act, Busy, Failed, HostRef, NotRegistered, Permit, Ready, Service
+from ingot.provisioner.ironic import begun, states
+from ingot.provisioner.ironic.attempts import Retry
+from ingot.provisioner.ironic.begun import Kind
+from ingot.provisioner.ironic.carrying_out import Deed, carry_out
+from ingot.provisioner.ironic.deadlines import overdue
+from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, busy, hindrance
+from ingot.provisioner.ironic.firmware_steps import firmware_steps
+from ingot.provisioner.ironic.guarded import guarded
+from ingot.provisioner.ironic.model import FullNode, Node
+from ingot.provisioner.ironic.nodes import Nodes
+from ingot.provisioner.ironic.transitions import abort, clear_maintenance
+
+_CAN_BE_ENDED: Final = (states.SERVICE_WAIT, states.SERVICE_HOLD)
+
+
+def decide_service(
+    node: Node, now: datetime, *, wanted: bool, was_begun: bool, noted: bool, again: bool
+) -> Decision:
+    """`wanted`: there is something to change. `was_begun`: this order. `noted`: some order is noted as begun."""
+    state = node.provision_state
+    if state in _CAN_BE_ENDED and (not wanted or (again and overdue(node, now))):
+        return Step.ABORT
+    if answer := hindrance(node, now):
+        return answer
+    match state:
+        case states.ACTIVE if wanted:
+            return Done() if was_begun else Step.SERVICE
+        case states.ACTIVE:
+            return Step.STRIKE if noted else Done()
+        case states.SERVICE_FAILED if wanted and was_begun and not again:
+            return Fail("changing the firmware failed")
+        case states.SERVICE_FAILED if node.maintenance:
+            return Step.CLEAR_MAINTENANCE
+        case states.SERVICE_FAILED:
+            return Step.SERVICE if wanted else Step.ABORT
+    return Fail(
+        f"the firmware cannot be changed while Ironic has the host as {state!r}; it has to be 'active'",
+        ask_why=False,
+    )
+
+
+async def service(
+    nodes: Nodes, host: HostRef, wanted: Service, *, permit: Permit, again: bool
+) -> Ready[None] | Busy | Failed | NotRegistered:
+    def decide(node: FullNode, retry: Retry) -> Decision:
+        return decide_service(
+            node,
+            nodes.now(),
+            wanted=bool(wanted),
+            was_begun=begun.rounds_begun(node, Kind.SERVICE, wanted.name) > 0,
+            noted=begun.note_of(node, Kind.SERVICE) is not None,
+            again=retry.allowed,
+        )
+
+    async def start(node: FullNode) -> Busy:
+        node = await nodes.patch(node, [begun.write(node, Kind.SERVICE, wanted.name)])
+        await nodes.ask_state(node, "service", service_steps=list(firmware_steps(wanted.firmware)))
+        return Busy(states.sentence(states.SERVICING))
+
+    async def strike(node: FullNode) -> None:
+        await nodes.patch(node, begun.strike(node, Kind.SERVICE))
+
+    def under_way(node: Node, now: datetime) -> Decision | None:
+        if not wanted and node.provision_state in _CAN_BE_ENDED:
+            return None
+        return busy(node, now)
+
+    deeds: dict[Step, Deed] = {
+        Step.SERVICE: guarded(Act.SERVICE, permit, start),
+        Step.ABORT: abort(nodes, "ending the change of the firmware; the system is started again"),
+        Step.STRIKE: strike,
+        Step.CLEAR_MAINTENANCE: clear_maintenance(nodes),
+    }
+    outcome = await carry_out(nodes, host, decide, deeds, again=again, under_way=under_way)
+    return Ready(None) if isinstance(outcome, FullNode) else outcome

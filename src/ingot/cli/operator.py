@@ -2,6 +2,7 @@
 
 Settings come from the environment under the names that Metal3 uses (IRONIC_ENDPOINT, IRONIC_CACERT_FILE, METAL3_AUTH_ROOT_DIR,
 DEPLOY_ISO_URL, WATCH_NAMESPACE); the API from KUBECONFIG. What is wrong with them is said in a sentence before anything starts.
+Without Ironic (`--provisioner demo`) only the last two count.
 
 What runs, and in which order, is in `parts.operating`.
 """
@@ -10,17 +11,18 @@ from __future__ import annotations
 
 import asyncio
 import os
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from ingot.cli.parts.backends import Backend, DemoBackend, IronicBackend
 from ingot.cli.parts.electing import election_from, election_options
 from ingot.cli.parts.listen import AddressAndPort, Listen, log_to_stderr
 from ingot.cli.parts.operating import Wanted, operate
 from ingot.cli.parts.state import StateFolder, state_option
 from ingot.cli.parts.webhook import webhook_from, webhook_options
 from ingot.kube import Client, ConfigError, NotLeading
-from ingot.provisioner.ironic import IronicAccess, SettingsError
 
 E = TypeVar("E", bound=Exception)
 
@@ -29,10 +31,16 @@ E = TypeVar("E", bound=Exception)
 @state_option
 @click.option(
     "--provisioner",
-    type=click.Choice(["ironic"]),
+    type=click.Choice(["ironic", "demo"]),
     default="ironic",
     show_default=True,
-    help="What drives the machines.",
+    help="What drives the machines. demo: there are none; see how Ingot works without hardware.",
+)
+@click.option(
+    "--demo-script",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="How the machines of --provisioner demo behave: YAML or JSON. By default all goes well, in a second or two a step.",
 )
 @click.option(
     "--push-listen",
@@ -53,6 +61,7 @@ E = TypeVar("E", bound=Exception)
 def operator(
     state: StateFolder,
     provisioner: str,
+    demo_script: Path | None,
     push_listen: Listen,
     health_listen: Listen | None,
     verbose: bool,
@@ -64,13 +73,13 @@ def operator(
     """
     log_to_stderr(verbose=verbose)
     election, webhook = election_from(options), webhook_from(options)
+    backend = _backend(provisioner, push_listen, demo_script)
     try:
-        access = IronicAccess.from_environment(os.environ)
         # Read here only to say what is wrong with it before anything starts.
         Client.from_kubeconfig()
-    except (SettingsError, ConfigError) as error:
+    except ConfigError as error:
         raise click.ClickException(str(error)) from error
-    wanted = Wanted(state, access, push_listen, health_listen, election, webhook)
+    wanted = Wanted(state, backend, health_listen, election, webhook)
     try:
         asyncio.run(operate(wanted))
     except BaseExceptionGroup as group:
@@ -79,6 +88,14 @@ def operator(
         if told := _first(group, click.ClickException):
             raise told from group
         raise
+
+
+def _backend(provisioner: str, push: Listen, demo_script: Path | None) -> Backend:
+    if provisioner == "demo":
+        return DemoBackend.from_file(demo_script)
+    if demo_script is not None:
+        raise click.UsageError("--demo-script is for --provisioner demo")
+    return IronicBackend.from_environment(os.environ, push)
 
 
 def _first(group: BaseExceptionGroup[Any], kind: type[E]) -> E | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import sys
 from typing import NamedTuple
@@ -30,6 +31,15 @@ class AddressAndPort(click.ParamType[Listen]):
                 ctx,
             )
         return Listen(host.strip("[]"), int(port))
+
+
+def cannot_listen(error: OSError, listen: Listen, what: str, option: str) -> click.ClickException:
+    """What to say when an address cannot be had; `what` comes in there, `option` is where to give another."""
+    # In the kernel's words: the library's repeat the address as a tuple. A name that does not resolve has none.
+    why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+    return click.ClickException(
+        f"cannot listen {what} at {listen.host}:{listen.port}: {why}. Give another address with {option}."
+    )
 
 
 def told_to_stop() -> asyncio.Event:

@@ -1,7 +1,7 @@
 """The operator as a whole: what runs, in which order it begins and ends, and when it is ready.
 
-Everything that changes something waits for the Lease, where there is one: the back end is opened, and so receives Ironic's
-reports, by the leader alone, and its client refuses to write for anybody else. Health, metrics and admission are served by all.
+Everything that changes something waits for the Lease, where there is one: the back end is opened, and so hears of its machines,
+by the leader alone, and its client refuses to write for anybody else. Health, metrics and admission are served by all.
 It ends in the opposite order: first the work, then what it needed, and last the Lease is handed over.
 """
 
@@ -17,15 +17,15 @@ from typing import Any
 import click
 
 from ingot.cli.parts.backend_health import BackendHealth
+from ingot.cli.parts.backends import Backend
 from ingot.cli.parts.electing import Election
-from ingot.cli.parts.listen import Listen, told_to_stop
+from ingot.cli.parts.listen import Listen, cannot_listen, told_to_stop
 from ingot.cli.parts.state import StateFolder
 from ingot.cli.parts.webhook import Webhook
 from ingot.hosts import HostController
 from ingot.kube import Client, Elector, EventRecorder, Manager
 from ingot.kube.admission import Registration
 from ingot.kube.health import Check, HealthServer
-from ingot.provisioner.ironic import IronicAccess, IronicProvisioner, PushListen
 from ingot.trust import Authority, ServingTls, kept_token
 
 Job = Callable[[], Coroutine[Any, Any, None]]
@@ -36,25 +36,16 @@ class Wanted:
     """What was asked for on the command line and in the environment."""
 
     state: StateFolder
-    ironic: IronicAccess
-    push: Listen
+    backend: Backend
     health: Listen | None
     election: Election | None
     webhook: Webhook | None
 
     def tls(self) -> ServingTls:
-        """The certificate under which Ironic reports and health is served."""
-        hosts = [self.push.host, *([self.health.host] if self.health else []), "127.0.0.1", "localhost"]
+        """The certificate under which the back end reports and health is served."""
+        hosts = [*self.backend.hosts, *([self.health.host] if self.health else []), "127.0.0.1", "localhost"]
         names, authority, folder = list(dict.fromkeys(hosts)), self.state.ca, self.state.operator
         return ServingTls(lambda: Authority(authority).issue(folder, "operator", names))
-
-    def push_listen(self, tls: ServingTls) -> PushListen:
-        return PushListen(
-            host=self.push.host,
-            port=self.push.port,
-            tls=tls.context,
-            token=kept_token(self.state.operator / "push-token"),
-        )
 
 
 async def operate(wanted: Wanted) -> None:
@@ -65,12 +56,17 @@ async def operate(wanted: Wanted) -> None:
         client = await stack.enter_async_context(_client(elector))
         recorder = await stack.enter_async_context(EventRecorder(client))
         tls = await asyncio.to_thread(wanted.tls)
-        backend = IronicProvisioner(wanted.ironic, wanted.push_listen(tls))
+        backend = wanted.backend.made(wanted.state, tls)
         hosts = HostController(client, backend, recorder, namespace=os.environ.get("WATCH_NAMESPACE", ""))
         health = BackendHealth(backend.check)
 
         async def open_backend() -> None:
-            await _listening(stack, backend, "for Ironic's reports", wanted.push, "--push-listen")
+            try:
+                await stack.enter_async_context(backend)
+            except Exception as error:  # what is foreseen is said in a sentence, the rest is raised as it is
+                if (told := wanted.backend.cannot_open(error)) is None:
+                    raise
+                raise told from error
 
         work: list[Job] = [hosts.follow_backend, health.run]
         beside: list[Job] = [tls.keep]
@@ -85,7 +81,7 @@ async def operate(wanted: Wanted) -> None:
             await open_backend()
         manager = Manager(
             hosts.informers,
-            [hosts.controller],
+            hosts.controllers,
             tasks=work,
             elector=elector,
             prepare=open_backend if elector else None,
@@ -96,7 +92,7 @@ async def operate(wanted: Wanted) -> None:
 
         async def announce() -> None:
             await manager.started()
-            click.echo(f"operator ready, push received on port {backend.push_port}")
+            click.echo(f"operator ready, {wanted.backend.announcement(backend)}")
 
         await _until_told(stop, [manager.run, *beside], announce)
 
@@ -147,11 +143,7 @@ async def _listening(
     try:
         await stack.enter_async_context(server)
     except OSError as error:
-        # In the kernel's words: the library's repeat the address as a tuple. A name that does not resolve has none.
-        why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
-        raise click.ClickException(
-            f"cannot listen {what} at {listen.host}:{listen.port}: {why}. Give another address with {option}."
-        ) from error
+        raise cannot_listen(error, listen, what, option) from error
 
 
 async def _until_told(stop: asyncio.Event, jobs: Iterable[Job], announce: Job) -> None:

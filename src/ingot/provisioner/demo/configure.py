@@ -1,0 +1,118 @@
+"""Preparing and servicing: change RAID volumes and firmware, of an idle machine or of one in use; and telling how it is."""
+
+from __future__ import annotations
+
+from ingot.provisioner import (
+    Act,
+    Busy,
+    Component,
+    Failed,
+    FirmwareReport,
+    HostRef,
+    NotRegistered,
+    Permit,
+    Preparation,
+    Ready,
+    Service,
+)
+from ingot.provisioner.demo.carrying_out import Done, Order, carry_out
+from ingot.provisioner.demo.firmware import MODEL, NOTHING, SCHEMA, SETTINGS, VENDOR
+from ingot.provisioner.demo.hall import Hall
+from ingot.provisioner.demo.machine import Configures
+from ingot.provisioner.demo.script import Verb
+
+
+async def prepare(
+    hall: Hall, host: HostRef, wanted: Preparation, *, permit: Permit, again: bool
+) -> Ready[None] | Busy | Failed | NotRegistered:
+    known = hall.known(host)
+    if known is None:
+        return hall.not_registered(host)
+    record = known.record
+    acted_out = wanted or hall.plan.of(host.key).course(Verb.PREPARE).also_without_a_change
+    if Verb.PREPARE not in record.works and (
+        not acted_out or record.begun.get(Verb.PREPARE) == _name(wanted.name)
+    ):
+        occupied = record.busy_with()
+        return Ready(None) if occupied is None else Busy(occupied.doing)
+    if not acted_out and not record.works[Verb.PREPARE].under_way:
+        # What failed is not wanted any more.
+        del record.works[Verb.PREPARE]
+        hall.note(host.key)
+        return Ready(None)
+    order = Order(
+        verb=Verb.PREPARE,
+        effect=Configures(
+            raid=wanted.raid,
+            settings=dict(wanted.firmware.settings),
+            updates=list(wanted.firmware.updates),
+        ),
+        doing="changing RAID volumes and firmware",
+        name=_name(wanted.name),
+        act=Act.CLEAN,
+    )
+    answer = await carry_out(hall, known, order, permit=permit, again=again)
+    return Ready(None) if isinstance(answer, Done) else answer
+
+
+async def service(
+    hall: Hall, host: HostRef, wanted: Service, *, permit: Permit, again: bool
+) -> Ready[None] | Busy | Failed | NotRegistered:
+    known = hall.known(host)
+    if known is None:
+        return hall.not_registered(host)
+    record = known.record
+    work = record.works.get(Verb.SERVICE)
+    if work is None and (not wanted or record.begun.get(Verb.SERVICE) == wanted.name):
+        return Ready(None)
+    if not wanted and work is not None and (work.stuck or not work.under_way):
+        # What was begun waits for something that does not come, or has failed: the machine goes on without it.
+        del record.works[Verb.SERVICE]
+        known.machine.powered_on = True
+        hall.note(host.key)
+        await hall.written()
+        return Ready(None)
+    order = Order(
+        verb=Verb.SERVICE,
+        effect=Configures(
+            settings=dict(wanted.firmware.settings), updates=list(wanted.firmware.updates), in_use=True
+        ),
+        doing="changing the firmware of the machine in use",
+        name=wanted.name,
+        act=Act.SERVICE,
+    )
+    answer = await carry_out(hall, known, order, permit=permit, again=again)
+    return Ready(None) if isinstance(answer, Done) else answer
+
+
+def _name(name: str) -> str:
+    """An order has to have a name to be begun once; one that has none is as good as any other without."""
+    return name or "unnamed"
+
+
+def firmware_settings(hall: Hall, host: HostRef) -> Ready[FirmwareReport] | NotRegistered:
+    known = hall.known(host)
+    if known is None:
+        return hall.not_registered(host)
+    if not hall.plan.of(host.key).tells_settings:
+        return Ready(NOTHING)
+    settings = {**SETTINGS, **known.machine.settings}
+    return Ready(FirmwareReport(settings=settings, schema=SCHEMA, vendor=VENDOR, model=MODEL))
+
+
+def firmware_components(hall: Hall, host: HostRef) -> Ready[tuple[Component, ...]] | NotRegistered:
+    known = hall.known(host)
+    if known is None:
+        return hall.not_registered(host)
+    flashed = known.machine.versions
+    return Ready(
+        tuple(
+            Component(
+                name=name,
+                initial_version=version,
+                current_version=flashed.get(name, version),
+                last_version_flashed=flashed.get(name, ""),
+            )
+            for name, version in hall.plan.of(host.key).components.items()
+        )
+    )

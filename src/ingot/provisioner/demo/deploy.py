@@ -1,0 +1,62 @@
+"""Provisioning and deprovisioning: put a system on the disk, and take it off again.
+
+A deployment that failed is not repeated over its own remains: it is deprovisioned first. One that is under way is given up
+when it is to be deprovisioned.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ingot.provisioner import Act, Busy, Deployment, Failed, HostRef, NotRegistered, Permit, Ready
+from ingot.provisioner.demo.carrying_out import Done, Order, carry_out
+from ingot.provisioner.demo.hall import Hall
+from ingot.provisioner.demo.machine import Deploys, System, Undeploys
+from ingot.provisioner.demo.script import Verb
+from ingot.trust import redact
+
+GIVEN_UP: Final = (Verb.PROVISION, Verb.SERVICE, Verb.PREPARE, Verb.INSPECT, Verb.ADOPT)
+
+
+async def provision(
+    hall: Hall, host: HostRef, wanted: Deployment, *, permit: Permit, again: bool
+) -> Ready[None] | Busy | Failed | NotRegistered:
+    known = hall.known(host)
+    if known is None:
+        return hall.not_registered(host)
+    system = System(
+        image=wanted.image.url if wanted.image is not None else "",
+        method=wanted.custom_deploy.method if wanted.custom_deploy is not None else "",
+    )
+    if known.record.instance:
+        if known.machine.disk == system:
+            return Ready(None)
+        return Failed("another operating system is on the machine; it has to be deprovisioned first")
+    order = Order(
+        verb=Verb.PROVISION,
+        effect=Deploys(system),
+        doing=f"installing {redact(system.image) or system.method}",
+        act=Act.DEPLOY,
+    )
+    answer = await carry_out(hall, known, order, permit=permit, again=again, restart=wanted.restart)
+    return Ready(None) if isinstance(answer, Done) else answer
+
+
+async def deprovision(
+    hall: Hall, host: HostRef, *, automated_cleaning: bool, permit: Permit, again: bool
+) -> Ready[None] | Busy | Failed | NotRegistered:
+    known = hall.known(host)
+    if known is None:
+        return hall.not_registered(host)
+    works = known.record.works
+    if not known.record.instance and Verb.PROVISION not in works and Verb.DEPROVISION not in works:
+        return Ready(None)
+    order = Order(
+        verb=Verb.DEPROVISION,
+        effect=Undeploys(cleans=automated_cleaning),
+        doing="removing what is installed" + (" and cleaning the disk" if automated_cleaning else ""),
+        act=Act.UNDEPLOY,
+        interrupts=GIVEN_UP,
+    )
+    answer = await carry_out(hall, known, order, permit=permit, again=again)
+    return Ready(None) if isinstance(answer, Done) else answer

@@ -1,0 +1,36 @@
+"""Inspecting: the ramdisk of the machine comes up, looks around and reports. The machine is on afterwards."""
+
+from __future__ import annotations
+
+from ingot.api.baremetalhost import HardwareDetails
+from ingot.provisioner import Act, Busy, Failed, HostRef, Inspection, NotRegistered, Permit, Ready
+from ingot.provisioner.demo.carrying_out import Done, Order, carry_out
+from ingot.provisioner.demo.hall import Hall
+from ingot.provisioner.demo.hardware import hardware_of
+from ingot.provisioner.demo.machine import Inspects
+from ingot.provisioner.demo.script import Verb
+
+
+async def inspect(
+    hall: Hall, host: HostRef, wanted: Inspection, *, permit: Permit, again: bool
+) -> Ready[HardwareDetails] | Busy | Failed | NotRegistered:
+    known = hall.known(host)
+    if known is None:
+        return hall.not_registered(host)
+    record = known.record
+    found = record.inspected and wanted.renewal in ("", record.begun.get(Verb.INSPECT))
+    if found and Verb.INSPECT not in record.works:
+        return Ready(hardware_of(host.key, record.boot_mac))
+    if record.instance:
+        return Failed("the machine runs an operating system: it is not inspected")
+    work = record.works.get(Verb.INSPECT)
+    order = Order(
+        verb=Verb.INSPECT,
+        effect=Inspects(),
+        doing="the ramdisk is looking at the hardware",
+        # Any look that is under way will do, where none is asked for by name.
+        name=wanted.renewal or (work.name if work is not None else ""),
+        act=Act.POWER_OFF,
+    )
+    answer = await carry_out(hall, known, order, permit=permit, again=again, restart=wanted.restart)
+    return Ready(hardware_of(host.key, record.boot_mac)) if isinstance(answer, Done) else answer

@@ -15,6 +15,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "up": ("ingot.cli.up:up", "Start everything on this machine and show it coming up."),
     "down": ("ingot.cli.down:down", "Stop what `ingot up` started."),
     "status": ("ingot.cli.status:status", "What runs where, and whether it is well."),
+    "explain": ("ingot.cli.explain:explain", "Why a host is where it is, what comes next, what you can do."),
     "crds": ("ingot.cli.crds:crds", "Print the custom resource definitions."),
     "api-server": ("ingot.cli.api_server:api_server", "Run the embedded Kubernetes API."),
     "operator": ("ingot.cli.operator:operator", "Run the controllers."),

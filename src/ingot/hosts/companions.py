@@ -7,15 +7,19 @@ reads of them is what it decides on. A change of one of them wakes the host of t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from ingot.api.dataimage import DATA_IMAGES
 from ingot.api.hardwaredata import HARDWARE_DATA
 from ingot.api.hostfirmwarecomponents import HOST_FIRMWARE_COMPONENTS
 from ingot.api.hostfirmwaresettings import HOST_FIRMWARE_SETTINGS
 from ingot.api.hostupdatepolicy import HOST_UPDATE_POLICIES
+from ingot.api.meta import Key, Object
 from ingot.api.preprovisioningimage import PREPROVISIONING_IMAGES
+from ingot.hosts.schemas import BY_SCHEMA, Schemas, named_schema
 from ingot.kube import Client, Informer, metadata_of
+
+T = TypeVar("T", bound=Object)
 
 
 class Companions:
@@ -24,11 +28,26 @@ class Companions:
     def __init__(self, client: Client, *, namespace: str = "") -> None:
         self.hardware = Informer(client, metadata_of(HARDWARE_DATA), namespace=namespace)
         """Without its contents: they are large, and read when they matter."""
-        self.firmware_settings = Informer(client, HOST_FIRMWARE_SETTINGS, namespace=namespace)
+        self.firmware_settings = Informer(
+            client, HOST_FIRMWARE_SETTINGS, namespace=namespace, indexes={BY_SCHEMA: named_schema}
+        )
+        self.schemas = Schemas(client, self.firmware_settings, namespace=namespace)
+        """Not of one host: those with the same firmware share one."""
         self.firmware_components = Informer(client, HOST_FIRMWARE_COMPONENTS, namespace=namespace)
         self.update_policies = Informer(client, HOST_UPDATE_POLICIES, namespace=namespace)
         self.data_images = Informer(client, DATA_IMAGES, namespace=namespace)
         self.ramdisks = Informer(client, PREPROVISIONING_IMAGES, namespace=namespace)
+        self.unread_firmware: set[Key] = set()
+        """Hosts whose firmware has not been read since something happened to it; see `firmware`."""
+        self.ours: set[str] = set()
+        """Versions that are the answers to our own writes, while they are told: they wake nobody."""
+
+    def wrote(self, informer: Informer[T], written: T) -> None:
+        """Our own write was answered: that answer is newer than anything the watch has brought, and no news to us."""
+        version = written.metadata.resource_version
+        self.ours.add(version)
+        informer.observe(written)
+        self.ours.discard(version)
 
     def written_by_users(self) -> tuple[Informer[Any], ...]:
         """Those in whose specs somebody asks for something."""

@@ -35,6 +35,9 @@ class Busy:
     """The phase, as a sentence: what is going on."""
     detail: str = ""
     """Where in that phase. It may change every second, so nobody is woken or written for it alone."""
+    begun: bool = False
+    """The order that was told is what is going on, and will not be begun a second time. False: something else has to end
+    first, or that is not known. Those who note what they ordered may do so from here on; at `Ready` at the latest."""
 
 
 @dataclass(frozen=True, slots=True)

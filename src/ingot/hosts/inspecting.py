@@ -16,6 +16,8 @@ from ingot.api.inspection import inspection_is_disabled
 from ingot.hosts.hardware import keep
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import SOON, Advance, Fail, Outcome, Wait
+from ingot.hosts.power import drop_obeyed_restart
+from ingot.hosts.reboots import reboots
 from ingot.provisioner import Busy, Failed, Inspection, NotRegistered, Ready
 
 BEGINS: Final = f"{State.INSPECTING} starts"
@@ -39,9 +41,16 @@ async def inspecting(p: Pass) -> Outcome:
     if inspection_is_asked_for(p.host) and p.told_last() == BEGINS:
         # Whoever asks until now gets this inspection; whoever asks later gets another one.
         await p.patch_host({"metadata": {"annotations": {Annotation.INSPECT: None}}})
-    match await p.tools.backend.inspect(
-        p.ref, Inspection(renewal=_name(p)), permit=p.permit, again=p.failed_with(ErrorType.INSPECTION)
-    ):
+    restart = reboots(p.current).once
+    answer = await p.tools.backend.inspect(
+        p.ref,
+        Inspection(renewal=_name(p), restart=restart),
+        permit=p.permit,
+        again=p.failed_with(ErrorType.INSPECTION),
+    )
+    if restart:
+        await drop_obeyed_restart(p, answer)
+    match answer:
         case Busy(why, detail):
             return Wait(why, detail)
         case NotRegistered(why):

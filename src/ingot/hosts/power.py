@@ -136,6 +136,12 @@ async def drop_reboot(p: Pass) -> None:
     await p.patch_host({"metadata": {"annotations": {Annotation.REBOOT: None}}})
 
 
+async def drop_obeyed_restart(p: Pass, answer: object) -> None:
+    """The same for a ramdisk that was to be booted once more, unless the back end could not be told so."""
+    if not (p.refused or isinstance(answer, NotRegistered)):
+        await drop_reboot(p)
+
+
 async def look_at_vitals(p: Pass) -> bool:
     """Note what the back end knows of the machine; False when it does not know the machine."""
     found = await p.tools.backend.vitals(p.ref)

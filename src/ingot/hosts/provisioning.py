@@ -10,6 +10,8 @@ from ingot.api.baremetalhost import ErrorType, EventReason, State
 from ingot.api.installed import must_deprovision
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import SOON, Advance, Block, Fail, Outcome, Wait
+from ingot.hosts.power import drop_obeyed_restart
+from ingot.hosts.reboots import reboots
 from ingot.hosts.secrets import config_drive
 from ingot.provisioner import Busy, Deployment, Failed, NotRegistered, Ready
 from ingot.trust import redact
@@ -31,8 +33,12 @@ async def provisioning(p: Pass) -> Outcome:
         config_drive=drive,
         root_device=p.status.provisioning.root_device_hints,
         boot_mode=p.host.spec.boot_mode or "UEFI",
+        restart=reboots(p.current).once,
     )
-    match await p.tools.backend.provision(p.ref, order, permit=p.permit, again=False):
+    answer = await p.tools.backend.provision(p.ref, order, permit=p.permit, again=False)
+    if order.restart:
+        await drop_obeyed_restart(p, answer)
+    match answer:
         case Busy(why, detail):
             return Wait(why, detail)
         case NotRegistered(why):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from rack import Rack
+from rack import Operator, Rack
 from scripted import ScriptedBackend
 
 from ingot.embedded.server import serve
-from ingot.hosts import HostController, HostSettings
-from ingot.kube import Client, EventRecorder, Manager
+from ingot.hosts import HostSettings
+from ingot.kube import Client, EventRecorder
 
 
 @pytest.fixture
@@ -29,10 +28,7 @@ async def rack(tmp_path: Path, settings: HostSettings) -> AsyncIterator[Rack]:
         Client.from_kubeconfig(api.kubeconfig) as client,
         EventRecorder(client) as recorder,
     ):
-        hosts = HostController(client, backend, recorder, settings=settings)
-        manager = Manager(hosts.informers, [hosts.controller], tasks=[hosts.follow_backend])
-        running = asyncio.create_task(manager.run())
-        await manager.started()
-        yield Rack(client, backend)
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        operator = Operator(client, backend, recorder, settings)
+        await operator.start()
+        yield Rack(client, backend, operator)
+        await operator.end()

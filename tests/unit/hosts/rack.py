@@ -12,7 +12,8 @@ from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
 from ingot.api.core import EVENTS, SECRETS
 from ingot.api.hardwaredata import HARDWARE_DATA, HardwareData
 from ingot.api.meta import Key
-from ingot.kube import Client, NotFound
+from ingot.hosts import HostController, HostSettings
+from ingot.kube import Client, EventRecorder, Manager, NotFound
 
 NAMESPACE = "default"
 IMAGE = {
@@ -23,12 +24,44 @@ IMAGE = {
 }
 
 
+class Operator:
+    """The host controller over an API and a back end. It can be ended in the middle of anything, and started anew."""
+
+    def __init__(
+        self, client: Client, backend: ScriptedBackend, recorder: EventRecorder, settings: HostSettings
+    ) -> None:
+        self._start = lambda: HostController(client, backend, recorder, settings=settings)
+        self._running: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        hosts = self._start()
+        manager = Manager(hosts.informers, hosts.controllers, tasks=[hosts.follow_backend])
+        self._running = asyncio.create_task(manager.run())
+        await manager.started()
+
+    async def end(self) -> None:
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.gather(self._running, return_exceptions=True)
+            self._running = None
+
+    async def restart(self) -> None:
+        await self.end()
+        await self.start()
+
+
 class Rack:
     """What a test does with hosts."""
 
-    def __init__(self, client: Client, backend: ScriptedBackend) -> None:
+    def __init__(self, client: Client, backend: ScriptedBackend, operator: Operator | None = None) -> None:
         self.client = client
         self.backend = backend
+        self._operator = operator
+
+    @property
+    def operator(self) -> Operator:
+        assert self._operator is not None, "this rack's operator is run by its test"
+        return self._operator
 
     async def secret(self, name: str = "h1-bmc", **values: str) -> None:
         data = values or {"username": "admin", "password": "hunter2"}
@@ -61,6 +94,10 @@ class Rack:
 
     async def change(self, key: Key, spec: Mapping[str, Any]) -> None:
         await self.client.patch(BARE_METAL_HOSTS, key, {"spec": spec})
+
+    async def annotate(self, key: Key, annotation: str, value: str | None = "") -> None:
+        """Set an annotation; None removes it."""
+        await self.client.patch(BARE_METAL_HOSTS, key, {"metadata": {"annotations": {annotation: value}}})
 
     async def delete(self, key: Key) -> None:
         await self.client.delete(BARE_METAL_HOSTS, key)

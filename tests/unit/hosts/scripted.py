@@ -81,6 +81,8 @@ class Machine:
     subscriptions: dict[str, Subscription] = field(default_factory=dict)
     record_in_the_way: bool = False
     """The machine runs, and the record of it has to be dropped and made anew before it can be adopted."""
+    restarts: int = 0
+    """How often somebody wanted the ramdisk to be booted once more."""
     orders: list[str] = field(default_factory=list)
 
 
@@ -141,6 +143,7 @@ class ScriptedBackend:
     async def inspect(
         self, host: HostRef, wanted: Inspection, *, permit: Permit, again: bool
     ) -> Ready[HardwareDetails] | Busy | Failed | NotRegistered:
+        self.machines[host.key].restarts += wanted.restart
         if (scripted := self._scripted("inspect")) is not None:
             return scripted
         machine = self.machines[host.key]
@@ -215,6 +218,7 @@ class ScriptedBackend:
         self, host: HostRef, wanted: Deployment, *, permit: Permit, again: bool
     ) -> Ready[None] | Busy | Failed | NotRegistered:
         machine = self.machines[host.key]
+        machine.restarts += wanted.restart
         if (scripted := self._scripted("provision")) is not None:
             return scripted
         if machine.instance is None:
@@ -268,6 +272,9 @@ class ScriptedBackend:
             return scripted
         if wanted is Power.OFF and (refused := await self._asked(host, permit, Act.POWER_OFF)) is not None:
             return refused
+        if wanted is Power.OFF and machine.access is not None and machine.access.disable_power_off:
+            machine.orders.append(f"reboot {mode.value}")
+            return Ready(None)
         machine.on = wanted is Power.ON
         machine.orders.append(f"power {wanted.value}" if wanted is Power.ON else f"power off {mode.value}")
         return Ready(None)

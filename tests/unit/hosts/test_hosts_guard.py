@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ingot.api.baremetalhost import BareMetalHost
+from ingot.api.baremetalhost import BareMetalHost, ErrorType, OperationalStatus
 from ingot.hosts import guard
 from ingot.provisioner import Act, Sight
 
@@ -121,3 +121,75 @@ def test_what_nobody_asked_for_is_refused_with_the_host_and_the_reason(
     assert "rack/h" in refused.why
     assert act.value in refused.why
     assert "'active'" in refused.why
+
+
+# Reboots and servicing
+
+PLAIN, HELD = "reboot.metal3.io", "reboot.metal3.io/a"
+FORCED = '{"force": true}'
+
+
+def in_use(
+    state: str = "provisioned",
+    *,
+    annotations: dict[str, str] | None = None,
+    no_power_off: bool = False,
+    operational: str = "OK",
+    error: str = "",
+) -> BareMetalHost:
+    found = host(state, image=URL, installed=URL)
+    return msgspec.structs.replace(
+        found,
+        metadata=msgspec.structs.replace(found.metadata, annotations=annotations or {}),
+        spec=msgspec.structs.replace(found.spec, disable_power_off=no_power_off),
+        status=msgspec.structs.replace(
+            found.status, operational_status=OperationalStatus(operational), error_type=ErrorType(error)
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        in_use(annotations={PLAIN: ""}),
+        in_use(annotations={HELD: ""}),
+        in_use("externally provisioned", annotations={PLAIN: ""}),
+        in_use(annotations={PLAIN: ""}, no_power_off=True),
+        host("available", online=False),
+        in_use("available", annotations={PLAIN: FORCED}),
+        in_use("available", annotations={HELD: FORCED}),
+    ],
+)
+def test_an_annotation_that_asks_for_a_reboot_lets_the_power_off_through_and_nothing_else(
+    found: BareMetalHost,
+) -> None:
+    holds = found.state != "available"
+    assert asked(found, Act.POWER_OFF, holds=holds)
+    for act in Act:
+        if act not in (Act.POWER_OFF, Act.FORGET):
+            assert not asked(found, act, holds=True), act
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        pytest.param(in_use(annotations={"reboot.metal3.iox": ""}), id="another annotation"),
+        pytest.param(in_use(annotations={HELD: ""}, no_power_off=True), id="it must never be off"),
+        pytest.param(in_use("available", annotations={PLAIN: ""}), id="without force it waits"),
+    ],
+)
+def test_a_power_off_that_no_annotation_asks_for_is_refused(found: BareMetalHost) -> None:
+    assert not asked(found, Act.POWER_OFF, holds=True)
+
+
+@pytest.mark.parametrize("state", ["provisioned", "externally provisioned"])
+def test_a_host_in_use_is_serviced_once_that_is_written_down(state: str) -> None:
+    assert not asked(in_use(state), Act.SERVICE, holds=True)
+    assert asked(in_use(state, operational="servicing"), Act.SERVICE, holds=True)
+    assert asked(in_use(state, operational="error", error="servicing error"), Act.SERVICE, holds=True)
+    assert not asked(in_use(state, operational="servicing"), Act.POWER_OFF, holds=True)
+
+
+@pytest.mark.parametrize("state", ["available", "preparing", "provisioning", "deprovisioning"])
+def test_a_host_that_is_not_in_use_is_not_serviced(state: str) -> None:
+    assert not asked(in_use(state, operational="servicing"), Act.SERVICE)

@@ -1,4 +1,4 @@
-"""Kubernetes' own kinds, as far as Ingot reads and writes them: Secret, Namespace, Event, Lease."""
+"""Kubernetes' own kinds, as far as Ingot reads and writes them: Secret, ConfigMap, Namespace, Event, Lease."""
 
 from __future__ import annotations
 
@@ -48,6 +48,12 @@ class SecretObject(Object):
         return [("key", str(self.key)), ("keys", sorted({*self.data, *self.string_data}))]
 
 
+class ConfigMap(Object):
+    """Words and settings that are not secret."""
+
+    data: dict[str, str] = msgspec.field(default_factory=dict)
+
+
 class Namespace(Object):
     """A room for names."""
 
@@ -90,6 +96,9 @@ class Lease(Object):
 
 
 SECRETS: Final = Resource(group="", version="v1", kind="Secret", plural="secrets", type=SecretObject)
+CONFIG_MAPS: Final = Resource(
+    group="", version="v1", kind="ConfigMap", plural="configmaps", type=ConfigMap
+)
 NAMESPACES: Final = Resource(
     group="", version="v1", kind="Namespace", plural="namespaces", type=Namespace, namespaced=False
 )

@@ -112,7 +112,8 @@ def _manageable(
         return _Verdict("False", R.REGISTRATION_FAILED if failed else R.REGISTERING)
     # A pass that did not get as far as looking at the machine does not know better than the one before it.
     lost = vitals.power_failure if vitals else before is not None and before.reason == R.POWER_FAILURE
-    if lost and state not in _NO_POWER_FAULT:
+    detached = status.operational_status is OperationalStatus.DETACHED
+    if lost and not detached and state not in _NO_POWER_FAULT:
         return _Verdict("False", R.POWER_FAILURE)
     return _Verdict("True", R.MANAGEABLE)
 
@@ -130,6 +131,8 @@ def _provisioned(state: State) -> _Verdict:
 
 
 def _ready(status: BareMetalHostStatus, state: State) -> _Verdict:
+    if status.operational_status is OperationalStatus.DETACHED:
+        return _Verdict("False", R.DETACHED)
     if status.operational_status is OperationalStatus.ERROR:
         return _Verdict("False", R.ERROR)
     if status.operational_status is OperationalStatus.SERVICING:
@@ -138,6 +141,8 @@ def _ready(status: BareMetalHostStatus, state: State) -> _Verdict:
 
 
 def _progressing(status: BareMetalHostStatus, state: State) -> _Verdict:
+    if status.operational_status is OperationalStatus.DETACHED:
+        return _Verdict("False", R.DETACHED)
     reason = _PROGRESS.get(state)
     return _Verdict("True", reason) if reason else _Verdict("False", R.NOT_PROGRESSING)
 

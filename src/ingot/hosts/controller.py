@@ -7,26 +7,20 @@ gap in the back end's news, go behind hosts that changed just now.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from typing import Any
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
-from ingot.api.core import SECRETS
+from ingot.api.core import CONFIG_MAPS, SECRETS
 from ingot.api.meta import Key, PartialObjectMetadata, now
 from ingot.hosts.companions import Companions
 from ingot.hosts.host_pass import Tools
+from ingot.hosts.leftovers import FORGOTTEN, Leftovers
 from ingot.hosts.metrics import EVENT_TO_STATUS
 from ingot.hosts.reconciler import HostReconciler
-from ingot.hosts.secrets import secret_keys
+from ingot.hosts.secret_marks import BY_SECRET, SecretKeeper, index_of_secrets
 from ingot.hosts.settings import HostSettings
 from ingot.kube import Again, Change, Client, Controller, Done, EventRecorder, Informer, follow, metadata_of
 from ingot.provisioner import EVERYTHING, Provisioner
-
-BY_SECRET = "secret"  # noqa: S105 - the name of an index
-
-
-def _secrets_of(host: BareMetalHost) -> Iterable[str]:
-    return [str(key) for key in secret_keys(host)]
 
 
 class HostController:
@@ -42,11 +36,24 @@ class HostController:
         namespace: str = "",
         workers: int = 32,
     ) -> None:
-        self.hosts = Informer(client, BARE_METAL_HOSTS, namespace=namespace, indexes={BY_SECRET: _secrets_of})
+        self.hosts = Informer(client, BARE_METAL_HOSTS, namespace=namespace, indexes={BY_SECRET: index_of_secrets})
         self.secrets = Informer(client, metadata_of(SECRETS), namespace=namespace)
         self.companions = Companions(client, namespace=namespace)
+        self.forgotten = Informer(
+            client, CONFIG_MAPS, namespace=namespace, fields=f"metadata.name={FORGOTTEN}"
+        )
         self._backend = backend
-        tools = Tools(client, self.hosts, self.secrets, self.companions, backend, recorder, now, settings)
+        tools = Tools(
+            client,
+            self.hosts,
+            self.secrets,
+            self.companions,
+            self.forgotten,
+            backend,
+            recorder,
+            now,
+            settings,
+        )
         self._claimed = tools.claimed
         reconciler = HostReconciler(tools)
         self._reconcile = reconciler
@@ -59,15 +66,25 @@ class HostController:
         for companion in self.companions:
             follow(self.controller, companion)
         self.secrets.subscribe(self._secret_changed)
+        self._keeper = SecretKeeper(client, self.hosts, self.secrets)
+        self._leftovers = Leftovers(
+            client, backend, self.hosts, self.forgotten, wake_host=self.controller.wake
+        )
+
+    @property
+    def controllers(self) -> list[Controller]:
+        """What has to run: the hosts themselves, and what is seen to for hosts that are gone."""
+        return [self.controller, self._leftovers.controller, self._keeper.controller]
 
     @property
     def informers(self) -> list[Informer[Any]]:
         """What has to be in memory before the first host is looked at."""
-        return [self.hosts, self.secrets, *self.companions]
+        return [self.hosts, self.secrets, self.forgotten, *self.companions]
 
     async def follow_backend(self) -> None:
         """Wake the hosts that the back end has news of, until cancelled."""
         async for change in self._backend.changes():
+            self._leftovers.backend_changed(change)
             if change is EVERYTHING:
                 for host in self.hosts.items():
                     self.controller.wake(host.key, low=True)

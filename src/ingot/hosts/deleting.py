@@ -1,18 +1,35 @@
 """Deleting: switch the machine off, make the back end forget it, and let the objects go.
 
 The finalizer of the host comes off last: while it is on, there is something left to do, and after a crash it is done again.
+
+Two hosts leave another way. One that is detached is unknown to the back end already, and goes as it is. One whose annotation
+`baremetalhost.metal3.io/force-delete` says so goes at once, without the back end: what it leaves behind is noted, and told.
 """
 
 from __future__ import annotations
 
-from ingot.api.baremetalhost import FINALIZER, ErrorType, State
+from ingot.api.baremetalhost import FINALIZER, Annotation, ErrorType, EventReason, State
+from ingot.api.detachment import detachment, may_be_let_go
+from ingot.api.preprovisioningimage import HOST_FINALIZER, PREPROVISIONING_IMAGES
+from ingot.hosts.data_image import let_go as let_data_image_go
 from ingot.hosts.deprovisioning import GIVE_UP_AFTER
 from ingot.hosts.hardware import release_hardware_data
 from ingot.hosts.host_pass import Pass
-from ingot.hosts.outcome import Advance, Fail, Gone, Outcome, Wait
+from ingot.hosts.leftovers import FORGOTTEN, note_leftover
+from ingot.hosts.outcome import Advance, Fail, Gone, Outcome, Stay, Wait
 from ingot.hosts.power import look_at_vitals
-from ingot.hosts.secrets import release_bmc_secret
+from ingot.hosts.secret_marks import release_secrets
+from ingot.kube import NotFound
 from ingot.provisioner import Busy, Failed, NotRegistered, Power, PowerOffMode, Ready
+from ingot.trust import redact
+
+NEVER_REGISTERED = frozenset({State.NONE, State.UNMANAGED})
+"""States in which the back end has no record of the host."""
+ON_ITS_WAY = frozenset({State.DEPROVISIONING, State.POWERING_OFF_BEFORE_DELETE, State.DELETING})
+BY_FORCE = (
+    "to let the host go without the back end, run `ingot host delete --force` or set the annotation "
+    f"{Annotation.FORCE_DELETE}"
+)
 
 
 async def powering_off(p: Pass) -> Outcome:
@@ -39,14 +56,98 @@ async def powering_off(p: Pass) -> Outcome:
 
 
 async def deleting(p: Pass) -> Outcome:
-    match await p.tools.backend.delete(p.ref, permit=p.permit):
-        case Busy(why, detail):
-            return Wait(why, detail)
-        case Failed(message):
-            return Fail(ErrorType.REGISTRATION, message)
-        case Ready():
-            await release_hardware_data(p)
-            await release_bmc_secret(p)
-            left = [finalizer for finalizer in p.host.metadata.finalizers if finalizer != FINALIZER]
-            await p.patch_host({"metadata": {"finalizers": left}})
-            return Gone()
+    if not p.detached:
+        match await p.tools.backend.delete(p.ref, permit=p.permit):
+            case Busy(why, detail):
+                return Wait(why, detail)
+            case Failed(message):
+                told = message.rstrip(".")
+                return Fail(
+                    ErrorType.REGISTRATION,
+                    f"the back end cannot forget the host: {told}. {BY_FORCE.capitalize()}",
+                )
+            case Ready():
+                pass
+    return await _let_go(p)
+
+
+def waits_for_backend(why: str) -> str:
+    """What a user reads who deletes a host while nobody answers."""
+    return f"the deletion waits for the back end, which does not answer: {why.rstrip('.')}; {BY_FORCE}"
+
+
+async def leave_another_way(p: Pass) -> Outcome | None:
+    """For a host that is being deleted: None when it goes the usual way."""
+    if Annotation.FORCE_DELETE in p.host.metadata.annotations:
+        return await _forget(p)
+    asked = detachment(p.host)
+    if asked is None or p.state is State.DELETING:
+        return None
+    if not asked.delays_deletion:
+        return Advance(State.DELETING)
+    if p.detached:
+        return Stay(
+            f"the deletion waits until the host is attached again, as its annotation {Annotation.DETACHED} asks for: remove "
+            "that annotation to have it deprovisioned and deleted, or its deleteAction to have it deleted as it is"
+        )
+    if p.state in ON_ITS_WAY or may_be_let_go(p.current):
+        return None
+    return Stay(
+        f"the deletion waits until the host has been detached, as its annotation {Annotation.DETACHED} asks for, and that cannot "
+        f'be done while it is {p.state or "new"}: remove that annotation, or add "force": true to it'
+    )
+
+
+async def _forget(p: Pass) -> Outcome:
+    """Let the host go without the back end."""
+    message = "Deleted by force, without the back end."
+    if not p.detached and p.state not in NEVER_REGISTERED:
+        noted = await note_leftover(p)
+        message = f"{message} {_what_is_left(p, noted=noted)}"
+    p.tell(EventReason.FORCE_DELETED, message, "Warning")
+    return await _let_go(p)
+
+
+def _what_is_left(p: Pass, *, noted: bool) -> str:
+    name = p.status.provisioning.id
+    record = f"Its record{f' {name}' if name else ''} in the back end"
+    if noted:
+        record += (
+            f" is removed as soon as that answers, and is noted in the ConfigMap {FORGOTTEN} until then."
+        )
+    else:
+        record += (
+            " is left there, and has to be removed by hand: this namespace takes no ConfigMap to note it in."
+        )
+    image = p.status.provisioning.image
+    runs = f"may still run {redact(image.url)}" if image is not None and image.url else "is left as it is"
+    power = "on" if p.status.powered_on else "off"
+    return f"{record} The machine {runs}, and was last seen switched {power}."
+
+
+async def _let_go(p: Pass) -> Outcome:
+    """Everything of ours comes off, the host's own finalizer last."""
+    await release_hardware_data(p)
+    await _release_ramdisk(p)
+    if (image := p.tools.companions.data_images.get(p.key)) is not None:
+        await let_data_image_go(p.tools, image)
+    await release_secrets(p)
+    left = [finalizer for finalizer in p.host.metadata.finalizers if finalizer != FINALIZER]
+    await p.patch_host({"metadata": {"finalizers": left}})
+    return Gone()
+
+
+async def _release_ramdisk(p: Pass) -> None:
+    client = p.tools.client
+    try:
+        there = await client.get(PREPROVISIONING_IMAGES, p.key)
+    except NotFound:
+        return
+    if HOST_FINALIZER in there.metadata.finalizers:
+        left = [finalizer for finalizer in there.metadata.finalizers if finalizer != HOST_FINALIZER]
+        await client.patch(
+            PREPROVISIONING_IMAGES,
+            p.key,
+            {"metadata": {"finalizers": left}},
+            resource_version=there.metadata.resource_version,
+        )

@@ -7,9 +7,11 @@ mistake: none of that may cost a user a running machine.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from ingot.api.baremetalhost import BareMetalHost, ErrorType, OperationalStatus, State
+from ingot.api.detachment import may_be_let_go
 from ingot.api.installed import RUNS_A_SYSTEM, must_deprovision, wanted
 from ingot.hosts.reboots import reboots
 from ingot.provisioner import Act, Refusal, Sight
@@ -28,9 +30,31 @@ def refusal(host: BareMetalHost | None, *, uid: str, act: Act, sight: Sight) -> 
     return Refusal(f"not doing {act.value} to {host.key}: {why} (the back end says {sight.state!r})")
 
 
+def refusal_for_leftover(
+    live: Iterable[BareMetalHost | None], *, uid: str, act: Act, sight: Sight
+) -> Refusal | None:
+    """Why `act` must not be done to the record that a host of this UID left when it was deleted by force.
+
+    `live`: the host that has its name now, and the one that is registered as this record, as far as there are such.
+    """
+    if act is not Act.DELETE:
+        return Refusal(f"not doing {act.value}: of a host that is gone only the record is removed")
+    for host in live:
+        if took_over(host, uid=uid):
+            return Refusal(f"not doing {act.value}: {host.key if host else ''} is registered as this record")
+    return None
+
+
+def took_over(live: BareMetalHost | None, *, uid: str) -> bool:
+    """Whether this host, and not the one of this UID, is what the back end's record stands for now."""
+    return live is not None and live.metadata.uid != uid and bool(live.status.provisioning.id)
+
+
 def _objection(host: BareMetalHost, act: Act, sight: Sight) -> str | None:
     deleting = host.metadata.deletion_timestamp is not None
     state = host.state
+    if act is Act.DETACH:
+        return None if may_be_let_go(host) else "nobody asked for it to be let go, in the state it is in"
     if act is Act.FORGET:
         return _objection_to_forgetting(host, deleting=deleting)
     if state in RUNS_A_SYSTEM and not (deleting or must_deprovision(host)):

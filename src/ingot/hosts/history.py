@@ -35,6 +35,7 @@ ERROR_EVENT: Final = {
     ErrorType.PREPARATION: EventReason.PREPARATION_ERROR,
     ErrorType.PROVISIONING: EventReason.PROVISIONING_ERROR,
     ErrorType.POWER_MANAGEMENT: EventReason.POWER_MANAGEMENT_ERROR,
+    ErrorType.DETACH: EventReason.DETACH_ERROR,
     ErrorType.SERVICING: EventReason.SERVICING_ERROR,
 }
 

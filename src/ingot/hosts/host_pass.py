@@ -24,10 +24,12 @@ from ingot.api.baremetalhost import (
     OperationalStatus,
     State,
 )
+from ingot.api.core import ConfigMap
 from ingot.api.meta import Key, PartialObjectMetadata
 from ingot.hosts import guard
 from ingot.hosts.companions import Companions
 from ingot.hosts.conditions import conditions, with_conditions
+from ingot.hosts.known_credentials import KnownCredentials
 from ingot.hosts.patches import status_difference
 from ingot.hosts.settings import HostSettings
 from ingot.kube import Client, EventRecorder, Informer, NotFound
@@ -47,10 +49,12 @@ class Tools:
     hosts: Informer[BareMetalHost]
     secrets: Informer[PartialObjectMetadata]
     companions: Companions
+    forgotten: Informer[ConfigMap]
     backend: Provisioner
     recorder: EventRecorder
     now: Callable[[], datetime]
     settings: HostSettings = field(default_factory=HostSettings)
+    known_credentials: KnownCredentials = field(default_factory=KnownCredentials)
     claimed: set[str] = field(default_factory=set)
     """Versions of Secrets that are our own writes: their echo on the watch is no news."""
 
@@ -74,6 +78,8 @@ class Pass:
         """Whether the guard stopped something: the back end and this pass were not of one mind."""
         self.stays_new = False
         """Whether the host goes on counting as one without a status, whatever is written; see `restoring`."""
+        self.note = ""
+        """What is to be said beside why the host is where it is, whatever the pass comes to."""
         self._told: list[_Told] = []
 
     @property
@@ -92,6 +98,10 @@ class Pass:
     @property
     def deleting(self) -> bool:
         return self.host.metadata.deletion_timestamp is not None
+
+    @property
+    def detached(self) -> bool:
+        return self.status.operational_status is OperationalStatus.DETACHED
 
     @property
     def ref(self) -> HostRef:
@@ -115,7 +125,7 @@ class Pass:
         self.change(
             error_type=ErrorType.NONE,
             error_message="",
-            operational_status=OperationalStatus.OK,
+            operational_status=OperationalStatus.DETACHED if self.detached else OperationalStatus.OK,
             next_try=None,
         )
 
@@ -135,10 +145,12 @@ class Pass:
     async def save(self, why: str, detail: str = "") -> bool:
         """Write what changed, if anything did. False: something was left for later, because it is a detail."""
         at = self.tools.now()
+        if self.note and self.note not in why:
+            why = f"{why} ({self.note})"
         told, sentence = self.told_last(), f"{why}: {detail}" if detail else why
         nothing_else = not status_difference(self.host.status, self._with_conditions(told, at))
         if nothing_else and _same_phase(told, why) and self._written_within(QUIET, at):
-            self._send_events()
+            self.send_events()
             return sentence == told
         self.status = self._with_conditions(sentence, at)
         if status_difference(self.host.status, self.status):
@@ -154,7 +166,7 @@ class Pass:
                     resource_version=self.host.metadata.resource_version,
                 )
             )
-        self._send_events()
+        self.send_events()
         return True
 
     def _with_conditions(self, sentence: str, at: datetime) -> BareMetalHostStatus:
@@ -183,7 +195,8 @@ class Pass:
             "",
         )
 
-    def _send_events(self) -> None:
+    def send_events(self) -> None:
+        """Send what is to be told. `save` does so; a host that is gone has no status to save."""
         for told in self._told:
             self.tools.recorder.record(
                 self.host,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ingot.api.baremetalhost import ErrorType, State
+from ingot.api.baremetalhost import ErrorType, EventReason, State
 
 LOOK_AGAIN: Final = 300.0
 """Seconds after which a waiting host is looked at although nobody said that it changed. What is waited for has an event;
@@ -67,6 +67,8 @@ class Block:
 
     kind: ErrorType
     message: str
+    event: EventReason | None = None
+    """How it is told, where the kind of the error is told otherwise."""
 
 
 @dataclass(frozen=True, slots=True)

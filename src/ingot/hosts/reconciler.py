@@ -28,16 +28,20 @@ from ingot.api.meta import Key
 from ingot.api.wire import wire
 from ingot.hosts.capacity import TAKES_A_PLACE, Capacity
 from ingot.hosts.data_image import look_after_data_image, release_data_image
+from ingot.hosts.deleting import leave_another_way, waits_for_backend
 from ingot.hosts.deprovisioning import GIVE_UP_AFTER
+from ingot.hosts.detaching import detach_or_attach
 from ingot.hosts.hardware import known_hardware
 from ingot.hosts.history import ERROR_EVENT, OPERATION, entered
 from ingot.hosts.host_pass import Pass, Tools
+from ingot.hosts.leftovers import record_goes_first
 from ingot.hosts.metrics import METRICS
 from ingot.hosts.outcome import Advance, Block, Delay, Fail, Gone, Outcome, Stay, Wait
 from ingot.hosts.registering import ensure_registered
 from ingot.hosts.restoring import restore_status
 from ingot.hosts.retries import Retries, grounds
 from ingot.hosts.retrying import retry_by_hand
+from ingot.hosts.secret_marks import mark_secrets
 from ingot.hosts.states import HANDLERS, REGISTERED_FIRST, after_deletion, written_first
 from ingot.kube import Again, Conflict, Done
 from ingot.provisioner import BackendUnavailable
@@ -61,6 +65,8 @@ BEFOREHAND: Final[tuple[Callable[[Pass], Awaitable[Outcome | None]], ...]] = (
     restore_status,
     retry_by_hand,
     known_hardware,
+    record_goes_first,
+    mark_secrets,
     look_after_data_image,
 )
 """What is looked after in this order before the state's turn comes; an outcome ends the pass."""
@@ -88,17 +94,13 @@ class HostReconciler:
         host = self._tools.hosts.get(key)
         if host is None:
             self._retries.forget(key)
+            self._tools.known_credentials.forget(key)
             METRICS.forget(key)
             await release_data_image(self._tools, key)
             return Done()
         if Annotation.PAUSED in host.metadata.annotations or self._not_ours(host):
             return Done()
         p = Pass(host, self._tools)
-        if (why := _must_not_be_touched(host)) is not None:
-            if p.told_last() != why:
-                p.tell(EventReason.INVALID_ANNOTATION_VALUE, why, "Warning")
-            await p.save(why)
-            return Done()
         if p.status.error_type:
             causes = grounds(host, self._tools.secrets, self._tools.companions)
             if left := self._retries.remaining(key, grounds=causes):
@@ -130,7 +132,7 @@ class HostReconciler:
             why = redact(str(error))
             log.info("%s: the back end is away: %s", p.key, why)
             METRICS.count("provisioner_not_ready")
-            await p.save(p.told_last())
+            await p.save(waits_for_backend(why) if p.deleting else p.told_last())
             return Again(BACKEND_AWAY, why)
         return await self._conclude(p, outcome)
 
@@ -168,6 +170,10 @@ class HostReconciler:
 
     async def _one_state(self, p: Pass) -> Outcome:
         state = p.state
+        if p.deleting and (outcome := await leave_another_way(p)) is not None:
+            return outcome
+        if (outcome := await detach_or_attach(p)) is not None:
+            return outcome
         if p.deleting and (goal := after_deletion(state)) is not None:
             return Advance(goal)
         if not p.deleting and state in STILL_TO_BE_MADE and (errors := broken_rules(p.host)):
@@ -219,6 +225,7 @@ class HostReconciler:
         match outcome:
             case Gone():
                 self._retries.forget(p.key)
+                p.send_events()
                 return Done()
             case Fail(kind, message):
                 self._note_error(p, kind, _sentence(message), counted=True)
@@ -229,9 +236,9 @@ class HostReconciler:
                     p.key, left, grounds=grounds(p.host, self._tools.secrets, self._tools.companions)
                 )
                 return Again(left, message)
-            case Block(kind, message):
+            case Block(kind, message, event):
                 message = _sentence(message)
-                self._note_error(p, kind, message, counted=p.status.error_message != message)
+                self._note_error(p, kind, message, counted=p.status.error_message != message, event=event)
                 p.change(next_try=None)
                 await p.save(p.status.error_message)
                 return Done()
@@ -258,13 +265,18 @@ class HostReconciler:
 
     def _well(self, p: Pass) -> None:
         self._retries.forget(p.key)
+        if p.detached:
+            # What was wrong when it was let go is still wrong when it is attached again.
+            return
         if p.status.error_type:
             p.clear_error()
         elif p.status.operational_status in (OperationalStatus.NONE, OperationalStatus.DELAYED):
             p.change(operational_status=OperationalStatus.OK)
 
     @staticmethod
-    def _note_error(p: Pass, kind: ErrorType, message: str, *, counted: bool) -> None:
+    def _note_error(
+        p: Pass, kind: ErrorType, message: str, *, counted: bool, event: EventReason | None = None
+    ) -> None:
         p.change(
             error_type=kind,
             error_message=message,
@@ -273,7 +285,7 @@ class HostReconciler:
         )
         if counted:
             METRICS.failed(str(kind))
-            p.tell(ERROR_EVENT[kind], message, "Warning")
+            p.tell(event or ERROR_EVENT[kind], message, "Warning")
 
 
 def broken_rules(host: BareMetalHost) -> str:
@@ -283,16 +295,6 @@ def broken_rules(host: BareMetalHost) -> str:
     """
     kind = BARE_METAL_HOSTS
     return "; ".join(str(error) for error in check(kind.group, kind.kind, wire(host), None))
-
-
-def _must_not_be_touched(host: BareMetalHost) -> str | None:
-    """Why a host is left alone: it asks for something that, done wrongly, costs a running machine."""
-    if Annotation.DETACHED in host.metadata.annotations:
-        return (
-            f"the host is left alone because of its annotation {Annotation.DETACHED}: this version of Ingot cannot detach. "
-            "Remove the annotation to have it managed or deleted."
-        )
-    return None
 
 
 def _sentence(message: str) -> str:

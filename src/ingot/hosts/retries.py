@@ -20,7 +20,7 @@ from typing import Final
 from ingot.api.baremetalhost import BareMetalHost
 from ingot.api.meta import Key, ObjectMeta, PartialObjectMetadata
 from ingot.hosts.companions import Companions
-from ingot.hosts.secrets import secret_keys
+from ingot.hosts.secret_marks import secret_keys
 from ingot.kube import Informer
 
 LONGEST: Final = 9

@@ -1,53 +1,44 @@
 """The Secrets of a host: the BMC's credentials, and what its operating system is told.
 
-Owns reading them, always from the host's own namespace, and the marks that are put on the BMC's Secret (label, owner,
-finalizer) so that it lives as long as the host. Values are read for one pass and kept nowhere. A Secret that is missing or
-incomplete is a `Block` with a sentence: nothing is tried until it changes, and its change is noticed at once.
+Owns reading them, always from the host's own namespace. Values are read for one pass and kept nowhere. A Secret that is missing
+or incomplete is a `Block` with a sentence: nothing is tried until it changes, and its change is noticed at once. Credentials are
+told apart by what they are: a Secret that got another label is no reason to try them anew. The marks on Secrets are those of
+`secret_marks`.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import yaml
 
 from ingot.api.baremetalhost import (
     BARE_METAL_HOSTS,
-    SECRET_FINALIZER,
-    SECRET_LABEL,
     BareMetalHost,
     CredentialsStatus,
     ErrorType,
-    State,
+    EventReason,
 )
 from ingot.api.core import SECRETS, SecretObject
 from ingot.api.meta import Key, Malformed, OwnerReference, SecretReference
-from ingot.api.wire import wire
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import Block
+from ingot.hosts.secret_marks import claim
 from ingot.kube import NotFound
 from ingot.provisioner import ConfigDrive, Credentials
 from ingot.trust import Secret
-
-
-def secret_keys(host: BareMetalHost) -> list[Key]:
-    """Every Secret the host names; a change of one of them concerns the host."""
-    spec = host.spec
-    named = [spec.bmc.credentials_name, spec.preprovisioning_network_data_name]
-    named += [ref.name for ref in (spec.user_data, spec.network_data, spec.meta_data) if ref is not None]
-    return [Key(host.metadata.namespace, name) for name in dict.fromkeys(named) if name]
-
 
 # The credentials of the BMC
 
 
 async def bmc_credentials(p: Pass) -> tuple[Credentials, CredentialsStatus] | Block:
     """The credentials and which version of the Secret they are; or what is wrong with it."""
-    name = p.host.spec.bmc.credentials_name
+    bmc = p.host.spec.bmc
+    name = bmc.credentials_name
     if not name:
         return _no_credentials(
             "spec.bmc.credentialsName is empty. Name the Secret with the BMC's user name and password."
         )
+    if not bmc.address:
+        return _no_credentials("spec.bmc.address is empty. Write the address of the host's BMC.")
     secret = await _read(p, name)
     if secret is None:
         return _no_credentials(
@@ -63,64 +54,26 @@ async def bmc_credentials(p: Pass) -> tuple[Credentials, CredentialsStatus] | Bl
         return _no_credentials(
             f"Secret {name} has no {' and no '.join(missing)}. Add it; the next try starts as soon as it is there."
         )
-    secret = await _claim(p, secret)
+    secret = await claim(p, secret, owner_of(p.host))
     version = CredentialsStatus(
         credentials=SecretReference(name=name, namespace=p.key.namespace),
         credentials_version=secret.metadata.resource_version,
     )
+    _recognise(p, version, p.tools.known_credentials.digest(name, username, password))
     return Credentials(username=username, password=Secret(password)), version
 
 
 def _no_credentials(message: str) -> Block:
-    return Block(ErrorType.REGISTRATION, message)
+    return Block(ErrorType.REGISTRATION, message, EventReason.BMC_CREDENTIAL_ERROR)
 
 
-async def _claim(p: Pass, secret: SecretObject) -> SecretObject:
-    """Mark the Secret as in use by the host, once."""
-    label, value = SECRET_LABEL
-    meta = secret.metadata
-    change: dict[str, Any] = {}
-    if meta.labels.get(label) != value:
-        change["labels"] = {label: value}
-    if not any(owner.uid == p.host.metadata.uid for owner in meta.owner_references):
-        change["ownerReferences"] = wire([*meta.owner_references, owner_of(p.host)])
-    if SECRET_FINALIZER not in meta.finalizers:
-        change["finalizers"] = [*meta.finalizers, SECRET_FINALIZER]
-    if not change or p.deleting:
-        return secret
-    claimed = await p.tools.client.patch(
-        SECRETS, secret.key, {"metadata": change}, resource_version=meta.resource_version
-    )
-    p.tools.claimed.add(claimed.metadata.resource_version)
-    return claimed
-
-
-async def release_bmc_secret(p: Pass) -> None:
-    """Take our finalizer off the BMC's Secret, unless another host uses it too."""
-    name = p.host.spec.bmc.credentials_name
-    if not name or _used_by_others(p, name):
-        return
-    secret = await _read(p, name)
-    if secret is None or SECRET_FINALIZER not in secret.metadata.finalizers:
-        return
-    left = [finalizer for finalizer in secret.metadata.finalizers if finalizer != SECRET_FINALIZER]
-    await p.tools.client.patch(
-        SECRETS,
-        secret.key,
-        {"metadata": {"finalizers": left}},
-        resource_version=secret.metadata.resource_version,
-    )
-
-
-def _used_by_others(p: Pass, name: str) -> bool:
-    """A host that the back end is already forgetting needs it no more: two that go at once must not wait for each other."""
-    return any(
-        other.key != p.key
-        and other.key.namespace == p.key.namespace
-        and other.spec.bmc.credentials_name == name
-        and other.state is not State.DELETING
-        for other in p.tools.hosts.items()
-    )
+def _recognise(p: Pass, version: CredentialsStatus, digest: bytes) -> None:
+    """A Secret that was written with what it held before has another version, and the credentials are those of before."""
+    same = p.tools.known_credentials.same_as(p.key, version, digest)
+    if p.status.tried_credentials in same:
+        p.change(tried_credentials=version)
+    if p.status.good_credentials in same:
+        p.change(good_credentials=version)
 
 
 def owner_of(host: BareMetalHost, *, controller: bool | None = None) -> OwnerReference:

@@ -48,7 +48,7 @@ async def rack(tmp_path: Path, leadership: Leadership) -> AsyncIterator[Rack]:
         EventRecorder(guarded) as recorder,
     ):
         hosts = HostController(guarded, backend, recorder)
-        manager = Manager(hosts.informers, [hosts.controller], tasks=[hosts.follow_backend])
+        manager = Manager(hosts.informers, hosts.controllers, tasks=[hosts.follow_backend])
         running = asyncio.create_task(manager.run())
         await manager.started()
         yield Rack(user, backend)

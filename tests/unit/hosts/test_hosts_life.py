@@ -8,7 +8,7 @@ import pytest
 from rack import IMAGE, NAMESPACE, Rack
 
 from ingot.api.baremetalhost import FINALIZER, SECRET_FINALIZER, ErrorType
-from ingot.api.core import EVENTS, SECRETS
+from ingot.api.core import SECRETS
 from ingot.api.hardwaredata import HARDWARE_DATA
 from ingot.api.meta import Key, Resource
 from ingot.kube import NotFound
@@ -226,28 +226,6 @@ async def test_a_paused_host_is_left_alone(rack: Rack) -> None:
     await rack.settle()
     host = await rack.get(key)
     assert (host.state, host.metadata.finalizers) == ("", [])
-
-
-async def test_a_host_that_may_run_something_we_cannot_judge_is_left_alone_and_says_so(rack: Rack) -> None:
-    key = await rack.host(annotations={"baremetalhost.metal3.io/detached": "x"})
-    await rack.settle()
-    assert rack.backend.machines[key].orders == []
-    host = await rack.get(key)
-    assert "left alone" in next(
-        found.message for found in host.status.conditions if found.type == "Progressing"
-    )
-    assert "InvalidAnnotationValue" in await rack.event_reasons()
-
-
-async def test_why_a_host_is_left_alone_is_told_once(rack: Rack) -> None:
-    key = await rack.host(annotations={"baremetalhost.metal3.io/detached": "x"})
-    await rack.until(key, lambda host: bool(host.status.conditions))
-    await rack.settle()
-    before = (await rack.client.list(EVENTS, namespace=NAMESPACE)).items
-    for _ in range(3):
-        rack.backend.tell(key)
-        await rack.settle()
-    assert (await rack.client.list(EVENTS, namespace=NAMESPACE)).items == before
 
 
 async def test_nothing_is_written_when_nothing_changed(rack: Rack) -> None:

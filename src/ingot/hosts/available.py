@@ -8,6 +8,7 @@ from ingot.hosts.host_pass import Pass
 from ingot.hosts.inspecting import inspection_is_asked_for
 from ingot.hosts.outcome import Advance, Block, Outcome, Stay
 from ingot.hosts.power import manage_power
+from ingot.hosts.pull_secrets import pull_secret
 from ingot.hosts.secrets import config_drive
 
 
@@ -17,7 +18,7 @@ async def available(p: Pass) -> Outcome:
         return Advance(State.EXTERNALLY_PROVISIONED)
     if inspection_is_asked_for(p.host):
         return Advance(State.INSPECTING)
-    if p.host.spec.image != p.status.last_attempted_image:
+    if p.host.spec.image != p.status.last_attempted_image or wanted(p.host.spec) is None:
         p.change(provisioning_fail_count=0)
     if needs_provisioning(p.current):
         return await _begin(p)
@@ -36,19 +37,16 @@ async def _begin(p: Pass) -> Outcome:
         return Block(
             ErrorType.PROVISIONING,
             f"gave up after {p.status.provisioning_fail_count} failed attempts to provision this image; "
-            "the Events of the host say why. Change spec.image to try again.",
+            "the Events of the host say why. Change spec.image to try again, or remove what is to be installed and set it again.",
         )
-    image = p.host.spec.image
-    if image is None or p.host.spec.custom_deploy is not None:
-        return Block(
-            ErrorType.PROVISIONING,
-            "spec.customDeploy is set, and this version of Ingot installs images only. Set spec.image alone.",
-        )
-    if (why := p.tools.backend.cannot_deploy(image, None)) is not None:
+    image, custom_deploy = p.host.spec.image, p.host.spec.custom_deploy
+    if (why := p.tools.backend.cannot_deploy(image, custom_deploy)) is not None:
         return Block(ErrorType.PROVISIONING, why)
-    drive = await config_drive(p)
-    if isinstance(drive, Block):
-        return drive
+    for found in (await config_drive(p), await pull_secret(p, image)):
+        if isinstance(found, Block):
+            return found
+    # What is begun is noted together with the state, before anything is done; see `ingot.api.installed`.
     p.change(last_attempted_image=image)
+    p.change_provisioning(custom_deploy=custom_deploy)
     p.tell(EventReason.PROVISIONING_STARTED, "Image provisioning started")
     return Advance(State.PROVISIONING)

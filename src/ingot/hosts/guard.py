@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from ingot.api.baremetalhost import BareMetalHost, ErrorType, OperationalStatus, State
+from ingot.api.baremetalhost import Annotation, BareMetalHost, ErrorType, OperationalStatus, State
 from ingot.api.detachment import may_be_let_go
 from ingot.api.installed import RUNS_A_SYSTEM, must_deprovision, wanted
 from ingot.hosts.reboots import reboots
@@ -53,6 +53,8 @@ def took_over(live: BareMetalHost | None, *, uid: str) -> bool:
 def _objection(host: BareMetalHost, act: Act, sight: Sight) -> str | None:
     deleting = host.metadata.deletion_timestamp is not None
     state = host.state
+    if _is_unrestored(host) and not deleting:
+        return "it was moved here, and the status that it had has not been taken over"
     if act is Act.DETACH:
         return None if may_be_let_go(host) else "nobody asked for it to be let go, in the state it is in"
     if act is Act.FORGET:
@@ -81,6 +83,11 @@ def _objection(host: BareMetalHost, act: Act, sight: Sight) -> str | None:
         case Act.DELETE if not deleting:
             return "the BareMetalHost is not being deleted"
     return None
+
+
+def _is_unrestored(host: BareMetalHost) -> bool:
+    """Nothing is known of the machine but that it has a past."""
+    return host.status.last_updated is None and Annotation.STATUS in host.metadata.annotations
 
 
 def _objection_while_it_runs(host: BareMetalHost, act: Act) -> str | None:

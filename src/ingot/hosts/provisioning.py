@@ -7,10 +7,11 @@ the disk. A failed attempt is undone by deprovisioning before the next one begin
 from __future__ import annotations
 
 from ingot.api.baremetalhost import ErrorType, EventReason, State
-from ingot.api.installed import must_deprovision
+from ingot.api.installed import begun, must_deprovision
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import SOON, Advance, Block, Fail, Outcome, Wait
 from ingot.hosts.power import drop_obeyed_restart
+from ingot.hosts.pull_secrets import pull_secret
 from ingot.hosts.reboots import reboots
 from ingot.hosts.secrets import config_drive
 from ingot.provisioner import Busy, Deployment, Failed, NotRegistered, Ready
@@ -21,18 +22,22 @@ async def provisioning(p: Pass) -> Outcome:
     if p.failed_with(ErrorType.PROVISIONING):
         p.change(provisioning_fail_count=p.status.provisioning_fail_count + 1)
         return Advance(State.DEPROVISIONING)
-    attempted = p.status.last_attempted_image
-    if attempted is None or must_deprovision(p.current):
+    installation = begun(p.status)
+    if installation is None or must_deprovision(p.current):
         return Advance(State.DEPROVISIONING)
-    drive = await config_drive(p)
+    image = p.status.last_attempted_image
+    drive, pull = await config_drive(p), await pull_secret(p, image)
     if isinstance(drive, Block):
-        # Not a failed attempt: that would undo a deployment which may be under way, for a Secret that can come back.
-        return Block(ErrorType.PREPARATION, drive.message)
+        return _kept_up(drive)
+    if isinstance(pull, Block):
+        return _kept_up(pull)
     order = Deployment(
-        image=attempted,
+        image=image,
+        custom_deploy=p.status.provisioning.custom_deploy,
         config_drive=drive,
+        pull_secret=pull,
         root_device=p.status.provisioning.root_device_hints,
-        boot_mode=p.host.spec.boot_mode or "UEFI",
+        boot_mode=p.status.provisioning.boot_mode or "UEFI",
         restart=reboots(p.current).once,
     )
     answer = await p.tools.backend.provision(p.ref, order, permit=p.permit, again=False)
@@ -46,10 +51,14 @@ async def provisioning(p: Pass) -> Outcome:
         case Failed(message):
             return Fail(ErrorType.PROVISIONING, message)
         case Ready():
-            p.change_provisioning(image=attempted, boot_mode=order.boot_mode)
+            p.change_provisioning(image=image)
             p.change(provisioning_fail_count=0)
             p.completed()
-            p.tell(
-                EventReason.PROVISIONING_COMPLETE, f"Image provisioning completed for {redact(attempted.url)}"
-            )
+            what = redact(installation.image_url or installation.deploy_method)
+            p.tell(EventReason.PROVISIONING_COMPLETE, f"Image provisioning completed for {what}")
             return Advance(State.PROVISIONED)
+
+
+def _kept_up(by: Block) -> Block:
+    """Not a failed attempt: that would undo a deployment which may be under way, for a Secret that can come back."""
+    return Block(ErrorType.PREPARATION, by.message)

@@ -76,6 +76,8 @@ _PARTICIPLE: Final = {
     State.PROVISIONING: "provisioned",
     State.DEPROVISIONING: "deprovisioned",
 }
+TAKES_UP_BOOT_MODE: Final = frozenset({State.REGISTERING, State.INSPECTING, State.PROVISIONING})
+"""States in which a boot mode that was changed comes into force; in between, the one that was last in use counts."""
 STARTED: Final = {
     State.INSPECTING: (EventReason.INSPECTION_STARTED, "Hardware inspection started"),
     State.DEPROVISIONING: (EventReason.DEPROVISIONING_STARTED, "Image deprovisioning started"),
@@ -216,6 +218,8 @@ class HostReconciler:
         if (done := OPERATION.get(left)) is not None:
             times = getattr(p.status.operation_history, done)
             METRICS.took(done, p.key, (times.end - times.start).total_seconds() if times.start else 0.0)
+        if state in TAKES_UP_BOOT_MODE:
+            p.change_provisioning(boot_mode=p.host.spec.boot_mode or "UEFI")
         if p.status.error_type:
             p.clear_error()
         if state in STARTED:

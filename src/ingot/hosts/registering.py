@@ -21,6 +21,7 @@ from ingot.api.meta import Malformed
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import Advance, Block, Fail, Outcome, Stay, Wait
 from ingot.hosts.profiles import profile_name
+from ingot.hosts.ramdisks import Ramdisk, ramdisk
 from ingot.hosts.secrets import bmc_credentials
 from ingot.provisioner import Access, Busy, Credentials, Failed, Ready
 
@@ -57,13 +58,16 @@ async def ensure_registered(p: Pass) -> Outcome | None:
         profile = profile_name(p.host.spec)
     except Malformed as error:
         return Block(ErrorType.REGISTRATION, str(error))
+    boots = await ramdisk(p)
+    if isinstance(boots, Block | Wait):
+        return boots
     if version != p.status.tried_credentials:
         # Written before they are tried: after a crash we still know which version may be in the back end.
         p.change(tried_credentials=version)
         await p.save("trying the BMC's credentials")
     match await p.tools.backend.register(
         p.ref,
-        access(p.current, credentials),
+        access(p.current, credentials, boots),
         # Until they are proven good they count as changed: a crash may have come before they were handed on.
         credentials_changed=version != p.status.good_credentials,
         again=p.failed_with(ErrorType.REGISTRATION),
@@ -86,7 +90,7 @@ async def ensure_registered(p: Pass) -> Outcome | None:
     return None
 
 
-def access(host: BareMetalHost, credentials: Credentials) -> Access:
+def access(host: BareMetalHost, credentials: Credentials, boots: Ramdisk) -> Access:
     """What the back end needs to know to manage the host."""
     spec = host.spec
     hardware = host.hardware()
@@ -96,11 +100,13 @@ def access(host: BareMetalHost, credentials: Credentials) -> Access:
         credentials=credentials,
         verify_certificate=not spec.bmc.disable_certificate_verification,
         boot_mac=spec.boot_mac_address,
-        boot_mode=spec.boot_mode or "UEFI",
+        boot_mode=host.status.provisioning.boot_mode or spec.boot_mode or "UEFI",
         architecture=architecture,
         automated_cleaning=spec.automated_cleaning_mode != "disabled",
         disable_power_off=spec.disable_power_off,
         inspection=inspection_mode(host),
         runs_a_system=spec.externally_provisioned or host.state in RUNS_A_SYSTEM,
         nic_macs=tuple(dict.fromkeys(nic.mac for nic in hardware.nics if nic.mac)) if hardware else (),
+        ramdisk=boots.own,
+        ramdisk_network=boots.network,
     )

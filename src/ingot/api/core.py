@@ -96,9 +96,7 @@ class Lease(Object):
 
 
 SECRETS: Final = Resource(group="", version="v1", kind="Secret", plural="secrets", type=SecretObject)
-CONFIG_MAPS: Final = Resource(
-    group="", version="v1", kind="ConfigMap", plural="configmaps", type=ConfigMap
-)
+CONFIG_MAPS: Final = Resource(group="", version="v1", kind="ConfigMap", plural="configmaps", type=ConfigMap)
 NAMESPACES: Final = Resource(
     group="", version="v1", kind="Namespace", plural="namespaces", type=Namespace, namespaced=False
 )

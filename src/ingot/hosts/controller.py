@@ -36,7 +36,9 @@ class HostController:
         namespace: str = "",
         workers: int = 32,
     ) -> None:
-        self.hosts = Informer(client, BARE_METAL_HOSTS, namespace=namespace, indexes={BY_SECRET: index_of_secrets})
+        self.hosts = Informer(
+            client, BARE_METAL_HOSTS, namespace=namespace, indexes={BY_SECRET: index_of_secrets}
+        )
         self.secrets = Informer(client, metadata_of(SECRETS), namespace=namespace)
         self.companions = Companions(client, namespace=namespace)
         self.forgotten = Informer(

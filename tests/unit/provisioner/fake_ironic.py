@@ -88,6 +88,7 @@ class FakeIronic:
         self.locks_left = 0
         self.errors_left = 0
         self.lost_verb = ""
+        self.no_firmware = False
         self.verbs: list[str] = []
         self.trials_lost = 0
         self.no_soft_power = False
@@ -380,10 +381,14 @@ class FakeIronic:
         )
 
     async def _bios(self, request: web.Request) -> web.Response:
+        if self.no_firmware:
+            return fault(404, "The driver does not support bios")
         assert request.query["detail"] == "true"
         return web.json_response({"bios": self.bios.get(self._of(request)["uuid"], [])})
 
     async def _firmware(self, request: web.Request) -> web.Response:
+        if self.no_firmware:
+            return fault(404, "The driver does not support firmware")
         return web.json_response({"firmware": self.firmware.get(self._of(request)["uuid"], [])})
 
     async def _raid(self, request: web.Request) -> web.Response:

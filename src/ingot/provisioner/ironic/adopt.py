@@ -18,7 +18,15 @@ from ingot.provisioner import Act, Busy, Failed, HostRef, NotRegistered, Permit,
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.attempts import Retry
 from ingot.provisioner.ironic.carrying_out import carry_out
-from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, after_failed_cleaning, hindrance
+from ingot.provisioner.ironic.decisions import (
+    Decision,
+    Done,
+    Fail,
+    Step,
+    after_failed_cleaning,
+    busy,
+    hindrance,
+)
 from ingot.provisioner.ironic.guarded import guarded
 from ingot.provisioner.ironic.instance import adoption_differences
 from ingot.provisioner.ironic.model import FullNode
@@ -90,5 +98,6 @@ async def adopt(
             Step.CLEAR_MAINTENANCE: clear_maintenance(nodes),
         },
         again=again,
+        under_way=lambda node, now: None if node.provision_state in states.IN_SERVICE else busy(node, now),
     )
     return Ready(None) if isinstance(outcome, FullNode) else outcome

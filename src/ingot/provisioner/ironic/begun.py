@@ -4,6 +4,8 @@ Pure. The note is written before Ironic is asked, because its record cannot be c
 that anything was begun. It therefore holds the moment of the node as it was then (its state, and since when): as long as the
 node still shows that moment, nothing came of it, and the order is begun again. A node that has moved on has begun it.
 
+Memory does not hold the notes, so a verb that wants to know of one reads the node (`not_from_memory`).
+
 What failed was not done: the note goes when a node leaves the failed state for another order's sake (`struck_when_managed`),
 and an order that failed is begun again from there.
 """
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from datetime import datetime
 
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.model import FullNode, Node, PatchOperation, add, remove
@@ -57,6 +60,10 @@ def write(node: FullNode, kind: Kind, name: str, *, rounds: int = 1) -> PatchOpe
 def strike(node: FullNode, kind: Kind) -> list[PatchOperation]:
     """Takes the note away; nothing to do where there is none."""
     return [remove(f"/extra/{kind.value}")] if kind.value in node.extra else []
+
+
+def not_from_memory(_node: Node, _now: datetime) -> None:
+    """For `carry_out`: what is under way is not told from memory."""
 
 
 def struck_when_managed(node: FullNode) -> list[PatchOperation]:

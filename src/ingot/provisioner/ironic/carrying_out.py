@@ -40,7 +40,7 @@ async def carry_out(
     """The node when the decision is `Done`; otherwise what to tell the caller."""
     known = nodes.known(host)
     if known is not None and isinstance(waiting := under_way(known, nodes.now()), Wait):
-        return Busy(waiting.why, waiting.detail)
+        return Busy(waiting.why, waiting.detail, waiting.begun)
     for _ in range(MOST_STEPS):
         node = await nodes.fresh(host)
         if node is None:
@@ -51,8 +51,8 @@ async def carry_out(
                 nodes.attempts.done(node.uuid, scope)
                 nodes.interruptions.progressed(host.key)
                 return node
-            case Wait(why, detail):
-                return Busy(why, detail)
+            case Wait(why, detail, has_begun):
+                return Busy(why, detail, has_begun)
             case Unregistered(why):
                 return NotRegistered(why)
             case Fail():

@@ -40,10 +40,11 @@ class Step(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Ironic is at it; an event will tell. `detail` may change while `why` stays."""
+    """Ironic is at it; an event will tell. `detail` may change while `why` stays. `begun`: as in the answer `Busy`."""
 
     why: str
     detail: str = ""
+    begun: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +79,14 @@ def progress(node: Node, afterwards: str = "") -> Wait:
     """What Ironic is doing, how far it is, and what comes when that is over."""
     details = ["waiting for the ramdisk"] if states.waits_for_ramdisk(node.provision_state) else []
     details += [f"step {node.step}"] if node.step else []
-    by_hand = node.target_provision_state == states.MANAGEABLE
-    preparing = by_hand and node.provision_state in (states.CLEANING, states.CLEAN_WAIT)
-    phase = states.PREPARING if preparing else states.sentence(node.provision_state)
+    phase = states.PREPARING if cleans_by_hand(node) else states.sentence(node.provision_state)
     return Wait(f"{phase}; {afterwards}" if afterwards else phase, ", ".join(details))
+
+
+def cleans_by_hand(node: Node) -> bool:
+    """Whether Ironic cleans by our own steps: then it is to end where it began."""
+    by_hand = node.target_provision_state == states.MANAGEABLE
+    return by_hand and node.provision_state in (states.CLEANING, states.CLEAN_WAIT)
 
 
 def busy(node: Node, now: datetime) -> Wait | Fail | None:

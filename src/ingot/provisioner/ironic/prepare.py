@@ -8,7 +8,7 @@ meant to.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ingot.provisioner import Act, Busy, Failed, HostRef, NotRegistered, Permit, Preparation, Ready
@@ -22,7 +22,10 @@ from ingot.provisioner.ironic.decisions import (
     Done,
     Fail,
     Step,
+    Wait,
     after_failed_cleaning,
+    busy,
+    cleans_by_hand,
     hindrance,
 )
 from ingot.provisioner.ironic.firmware_steps import Steps, firmware_steps
@@ -85,20 +88,27 @@ async def prepare(
 
     def decide(node: FullNode, retry: Retry) -> Decision:
         note = begun.note_of(node, Kind.PREPARATION)
-        return decide_prepare(
+        all_begun = _begun(node, wanted) >= len(planned)
+        decision = decide_prepare(
             node,
             nodes.now(),
-            unfinished=_begun(node, wanted) < len(planned),
+            unfinished=not all_begun,
             failed_other=note is not None and note.name != wanted.name,
             again=retry.allowed,
         )
+        if isinstance(decision, Wait) and all_begun and planned and cleans_by_hand(node):
+            return replace(decision, begun=True)
+        return decision
 
     async def clean(node: FullNode) -> Busy | Failed:
         at = _begun(node, wanted)
         try:
-            return await _begin(nodes, node, wanted.name, planned[at], at + 1)
+            for one in planned:
+                raid.check(one.target, _controlled_by(node))
+            await _begin(nodes, node, wanted.name, planned[at], at + 1)
         except raid.UnusableVolumes as problem:
             return Failed(str(problem))
+        return Busy(states.PREPARING, begun=at + 1 == len(planned))
 
     deeds: dict[Step, Deed] = {
         Step.CLEAN: guarded(Act.CLEAN, permit, clean),
@@ -106,7 +116,9 @@ async def prepare(
         Step.CLEAR_MAINTENANCE: clear_maintenance(nodes),
         Step.ABORT: abort(nodes, "the ramdisk does not report any more; ending what it was to do"),
     }
-    outcome = await carry_out(nodes, host, decide, deeds, again=again)
+    outcome = await carry_out(
+        nodes, host, decide, deeds, again=again, under_way=begun.not_from_memory if planned else busy
+    )
     return Ready(None) if isinstance(outcome, FullNode) else outcome
 
 
@@ -114,14 +126,18 @@ def _begun(node: FullNode, wanted: Preparation) -> int:
     return begun.rounds_begun(node, Kind.PREPARATION, wanted.name)
 
 
-async def _begin(nodes: Nodes, node: FullNode, name: str, planned: Round, number: int) -> Busy:
+async def _begin(nodes: Nodes, node: FullNode, name: str, planned: Round, number: int) -> None:
     if planned.target is not None:
         node = await _choose_interface(nodes, node, planned.target)
-        raid.check(planned.target, node.raid_interface or raid.NONE)
+        raid.check(planned.target, _controlled_by(node))
         await nodes.client.set_raid_config(node.uuid, planned.target.config())
     node = await nodes.patch(node, [begun.write(node, Kind.PREPARATION, name, rounds=number)])
     await nodes.ask_state(node, "clean", clean_steps=list(planned.steps))
-    return Busy(states.PREPARING)
+
+
+def _controlled_by(node: FullNode) -> str:
+    """Ironic's interface to the RAID controller. While another is chosen it is the driver's own, which is called like it."""
+    return node.driver if node.raid_interface == raid.SOFTWARE else node.raid_interface or raid.NONE
 
 
 async def _choose_interface(nodes: Nodes, node: FullNode, target: raid.Target) -> FullNode:

@@ -60,17 +60,18 @@ def targets(raid: RAID | None, *, hints: bool) -> list[Target]:
     return sorted(found, key=lambda target: bool(target.logical_disks))
 
 
-def check(target: Target, raid_interface: str) -> None:
-    """Raises `UnusableVolumes` for what the interface would refuse after it has removed the volumes that are there."""
-    if target.software:
+def check(target: Target | None, interface: str) -> None:
+    """Raises `UnusableVolumes` for what Ironic's interface to the RAID controller would refuse, after it has removed the
+    volumes that are there."""
+    if target is None or target.software:
         return
-    if raid_interface == NONE:
+    if interface == NONE:
         raise UnusableVolumes(
             "Ironic has no interface to the RAID controller of this host; use software RAID volumes"
         )
     for disk in target.logical_disks:
         assert isinstance(disk, dict)
-        if raid_interface == "redfish" and disk["size_gb"] == "MAX" and "physical_disks" not in disk:
+        if interface.endswith("redfish") and disk["size_gb"] == "MAX" and "physical_disks" not in disk:
             raise UnusableVolumes(
                 "a hardware RAID volume without sizeGibibytes needs physicalDisks: through Redfish, all the room there is can "
                 "only be used of disks that are named"

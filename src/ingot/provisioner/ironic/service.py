@@ -7,6 +7,7 @@ later is a new one.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -16,7 +17,7 @@ from ingot.provisioner.ironic.attempts import Retry
 from ingot.provisioner.ironic.begun import Kind
 from ingot.provisioner.ironic.carrying_out import Deed, carry_out
 from ingot.provisioner.ironic.deadlines import overdue
-from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, busy, hindrance
+from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Wait, hindrance
 from ingot.provisioner.ironic.firmware_steps import firmware_steps
 from ingot.provisioner.ironic.guarded import guarded
 from ingot.provisioner.ironic.model import FullNode, Node
@@ -56,27 +57,26 @@ async def service(
     nodes: Nodes, host: HostRef, wanted: Service, *, permit: Permit, again: bool
 ) -> Ready[None] | Busy | Failed | NotRegistered:
     def decide(node: FullNode, retry: Retry) -> Decision:
-        return decide_service(
+        was_begun = begun.rounds_begun(node, Kind.SERVICE, wanted.name) > 0
+        decision = decide_service(
             node,
             nodes.now(),
             wanted=bool(wanted),
-            was_begun=begun.rounds_begun(node, Kind.SERVICE, wanted.name) > 0,
+            was_begun=was_begun,
             noted=begun.note_of(node, Kind.SERVICE) is not None,
             again=retry.allowed,
         )
+        if isinstance(decision, Wait) and was_begun and node.provision_state in states.IN_SERVICE:
+            return replace(decision, begun=True)
+        return decision
 
     async def start(node: FullNode) -> Busy:
         node = await nodes.patch(node, [begun.write(node, Kind.SERVICE, wanted.name)])
         await nodes.ask_state(node, "service", service_steps=list(firmware_steps(wanted.firmware)))
-        return Busy(states.sentence(states.SERVICING))
+        return Busy(states.sentence(states.SERVICING), begun=True)
 
     async def strike(node: FullNode) -> None:
         await nodes.patch(node, begun.strike(node, Kind.SERVICE))
-
-    def under_way(node: Node, now: datetime) -> Decision | None:
-        if not wanted and node.provision_state in _CAN_BE_ENDED:
-            return None
-        return busy(node, now)
 
     deeds: dict[Step, Deed] = {
         Step.SERVICE: guarded(Act.SERVICE, permit, start),
@@ -84,5 +84,5 @@ async def service(
         Step.STRIKE: strike,
         Step.CLEAR_MAINTENANCE: clear_maintenance(nodes),
     }
-    outcome = await carry_out(nodes, host, decide, deeds, again=again, under_way=under_way)
+    outcome = await carry_out(nodes, host, decide, deeds, again=again, under_way=begun.not_from_memory)
     return Ready(None) if isinstance(outcome, FullNode) else outcome

@@ -1,4 +1,5 @@
-"""What the tests of the Ironic back end share: a fake Ironic, a back end that talks to it, and a host with its orders."""
+"""What the tests of the back ends share: a fake Ironic, a back end that talks to it, and a host with its orders; and the stages
+on which every back end shows that it keeps the protocol."""
 
 from __future__ import annotations
 
@@ -6,9 +7,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from contract import Play, playing
 from fake_ironic import FakeIronic
 from fake_plugin import FakePlugin
 from ironic_orders import MAC, Guard
+from stages import STAGES
 
 from ingot.api.meta import Key
 from ingot.provisioner import Access, Credentials, HostRef
@@ -82,3 +85,10 @@ def access() -> Access:
 @pytest.fixture
 def guard() -> Guard:
     return Guard()
+
+
+@pytest.fixture(params=STAGES)
+async def play(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Play]:
+    """A host on the stage of every back end."""
+    async with playing(STAGES[request.param](tmp_path)) as begun:
+        yield begun

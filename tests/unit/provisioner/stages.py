@@ -1,0 +1,63 @@
+"""The back ends that keep the contract, each on its stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from contract import KEY, Stage
+
+from ingot.provisioner.demo import Behaviour, DemoProvisioner, HostScript, Script
+
+ATTEMPTS = {"power off": "power_off", "power on": "power_on", "data image": "data_image"}
+
+
+class DemoStage(Stage):
+    """The demo back end over a file; every verb takes the same time."""
+
+    backend: DemoProvisioner
+
+    def __init__(self, path: Path, seconds: float) -> None:
+        self._path = path
+        self._default = HostScript(others=Behaviour(seconds=seconds))
+        self._script = Script(default=self._default)
+
+    async def open(self) -> None:
+        self.backend = DemoProvisioner(self._path, self._script)
+        await self.backend.__aenter__()
+
+    async def close(self) -> None:
+        await self.backend.__aexit__(None, None, None)
+
+    def done(self, deed: str) -> int:
+        done = self.backend.machine(KEY).done
+        return sum(times for name, times in done.items() if name.startswith(deed))
+
+    def powered_on(self) -> bool:
+        return self.backend.machine(KEY).powered_on
+
+    def on_disk(self) -> str:
+        disk = self.backend.machine(KEY).disk
+        return disk.image if disk is not None else ""
+
+    def will_fail(self, verb: str, times: int = 1) -> None:
+        field = ATTEMPTS.get(verb, verb)
+        before = self.backend.machine(KEY).attempts.get(field, 0)
+        spoilt = HostScript(**{field: Behaviour(fails=before + times)})
+        self._script = Script(default=self._default, hosts={str(KEY): spoilt})
+        self.backend.play(self._script)
+
+    def lose_memory(self) -> None:
+        self.backend.lose_memory()
+
+    def away(self, away: bool) -> None:
+        if away:
+            self.backend.go_away("gone for a test")
+        else:
+            self.backend.come_back()
+
+
+STAGES: dict[str, Callable[[Path], Stage]] = {
+    "demo": lambda folder: DemoStage(folder / "demo.sqlite", seconds=0.02),
+    "demo-at-once": lambda folder: DemoStage(folder / "demo.sqlite", seconds=0),
+}

@@ -22,6 +22,10 @@ class ConditionType(enum.StrEnum):
 class ConditionReason(enum.StrEnum):
     RECONCILED = "Reconciled"
     CREDENTIAL_ERROR = "CredentialError"
+    INVALID_SPEC = "InvalidSpec"
+    """Something that admission refuses, where admission is asked."""
+    SECRET_MISSING = "SecretMissing"  # noqa: S105 - a word
+    """There is nowhere to write what the networking service should read."""
 
 
 class BareMetalSwitchSpec(Model):

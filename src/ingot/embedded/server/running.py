@@ -124,6 +124,8 @@ async def serve(
 async def _listening(
     api: Api, store: Store, host: str, port: int, context: ssl.SSLContext
 ) -> AsyncIterator[int]:
+    # Tickets are for coming back faster, which clients of an API hardly ever try; making them is a quarter of a handshake.
+    context.num_tickets = 0
     runner = web.ServerRunner(server(api), shutdown_timeout=_STOP_WITHIN)
     await runner.setup()
     try:

@@ -26,8 +26,8 @@ import yaml
 from api import servers
 from api.procfs import memory, processor_time
 from hosts import fleet
-from hosts.operator import operator
 from hosts.requests import Asked, writes
+from hosts.running_operator import operator
 from ingot.api.baremetalhost import BARE_METAL_HOSTS
 from ingot.api.meta import Key
 from ingot.kube import Client
@@ -149,7 +149,7 @@ def _percentiles(histogram: dict[float, float]) -> tuple[float, float]:
 
 @contextlib.contextmanager
 def bare_client(kubeconfig: Path, count: int) -> Iterator[None]:
-    script = Path(__file__).parent / "hosts" / "floor.py"
+    script = Path(__file__).parent / "floor_of_hosts.py"
     command = [sys.executable, str(script), str(kubeconfig), "fleet", str(count)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:

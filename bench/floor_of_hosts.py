@@ -2,17 +2,14 @@
 
 For every host it sees it issues as many writes of the same kinds and sizes as Ingot does until the host is available, in an order
 that a controller could choose, with the same waits in between. It reads nothing, checks nothing, and survives nothing.
-`python bench/hosts/floor.py KUBECONFIG NAMESPACE COUNT` runs it as a process of its own until all hosts are done.
+`python bench/floor_of_hosts.py KUBECONFIG NAMESPACE COUNT` runs it as a process of its own until all hosts are done.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from hosts.fleet import names
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost

@@ -81,6 +81,7 @@ class Pass:
         self.note = ""
         """What is to be said beside why the host is where it is, whatever the pass comes to."""
         self._told: list[_Told] = []
+        self._mark = (self.status, 0)
 
     @property
     def key(self) -> Key:
@@ -129,13 +130,13 @@ class Pass:
             next_try=None,
         )
 
-    def mark(self) -> tuple[BareMetalHostStatus, int]:
-        """Where the pass is, for `back_to`."""
-        return self.status, len(self._told)
+    def mark(self) -> None:
+        """Where the pass is now, for `back_to_mark`."""
+        self._mark = (self.status, len(self._told))
 
-    def back_to(self, mark: tuple[BareMetalHostStatus, int]) -> None:
+    def back_to_mark(self) -> None:
         """Take back what was decided since."""
-        self.status, told = mark
+        self.status, told = self._mark
         del self._told[told:]
 
     def tell(self, reason: EventReason, message: str, type: EventType = "Normal") -> None:

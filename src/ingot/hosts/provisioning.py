@@ -61,4 +61,4 @@ async def provisioning(p: Pass) -> Outcome:
 
 def _kept_up(by: Block) -> Block:
     """Not a failed attempt: that would undo a deployment which may be under way, for a Secret that can come back."""
-    return Block(ErrorType.PREPARATION, by.message)
+    return Block(ErrorType.PREPARATION, by.message, by.event)

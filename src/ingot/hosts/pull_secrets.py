@@ -1,7 +1,7 @@
 """Pull secrets: with which user name and password an image is fetched from its registry.
 
 Reads the two forms in which container tools keep such credentials, and finds in them the entry for the image at hand: the longest
-one whose path leads to it. What cannot be used is told in an Event of its own, besides the error of the host.
+one whose path leads to it. What cannot be used is an error of the host, with an Event that says which of its Secrets is meant.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Final
 import msgspec
 
 from ingot.api.baremetalhost import ErrorType, EventReason, Image
-from ingot.api.core import SECRETS, SecretObject
-from ingot.api.meta import InvalidName, Key, Malformed
+from ingot.api.core import SecretObject
+from ingot.api.meta import Malformed
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import Block
-from ingot.kube import NotFound
+from ingot.hosts.secrets import read_secret
 from ingot.trust import Secret
 
 _KEY_OF_TYPE: Final = {
@@ -46,9 +46,8 @@ async def pull_secret(p: Pass, image: Image | None) -> Secret | Block:
     name = image.oci_auth_secret_name if image is not None else ""
     if image is None or not name or not image.url.startswith(_SCHEME):
         return Secret("")
-    try:
-        found = await p.tools.client.get(SECRETS, Key(p.key.namespace, name))
-    except (NotFound, InvalidName):
+    found = await read_secret(p, name)
+    if found is None:
         return Block(
             ErrorType.PROVISIONING,
             f"Secret {name}, named by spec.image.ociAuthSecretName, does not exist in namespace {p.key.namespace}. Create it; "
@@ -57,15 +56,9 @@ async def pull_secret(p: Pass, image: Image | None) -> Secret | Block:
     try:
         return credentials_in(found, image.url)
     except UnsupportedForm as error:
-        return _unusable(p, EventReason.IMAGE_AUTH_FORMAT_UNSUPPORTED, str(error))
+        return Block(ErrorType.PROVISIONING, str(error), EventReason.IMAGE_AUTH_FORMAT_UNSUPPORTED)
     except Malformed as error:
-        return _unusable(p, EventReason.IMAGE_AUTH_PARSE_ERROR, str(error))
-
-
-def _unusable(p: Pass, reason: EventReason, message: str) -> Block:
-    if p.status.error_message != message:
-        p.tell(reason, message, "Warning")
-    return Block(ErrorType.PROVISIONING, message)
+        return Block(ErrorType.PROVISIONING, str(error), EventReason.IMAGE_AUTH_PARSE_ERROR)
 
 
 def credentials_in(secret: SecretObject, url: str) -> Secret:

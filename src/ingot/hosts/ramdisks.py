@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ingot.api.baremetalhost import BareMetalHost, ErrorType, OperationalStatus, State
-from ingot.api.core import SECRETS
 from ingot.api.inspection import inspection_mode
 from ingot.api.installed import RUNS_A_SYSTEM
 from ingot.api.meta import Condition, Key, Malformed
@@ -28,8 +27,7 @@ from ingot.api.preprovisioningimage import (
 from ingot.api.wire import wire
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import Block, Wait
-from ingot.hosts.secrets import owner_of
-from ingot.kube import NotFound
+from ingot.hosts.secrets import owner_of, read_secret
 from ingot.provisioner import OwnRamdisk
 from ingot.trust import Secret
 
@@ -233,12 +231,13 @@ async def _usual(p: Pass) -> Ramdisk | Block:
     if not name:
         return Ramdisk()
     try:
-        secret = await p.tools.client.get(SECRETS, Key(p.key.namespace, name))
-        return Ramdisk(network=Secret(secret.text("networkData") or ""))
-    except NotFound:
-        return _missing(p, name) if may_boot(p.current) else Ramdisk()
+        secret = await read_secret(p, name)
+        if secret is not None:
+            return Ramdisk(network=Secret(secret.text("networkData") or ""))
+        problem = _missing(p, name)
     except Malformed as error:
-        return Block(ErrorType.REGISTRATION, str(error)) if may_boot(p.current) else Ramdisk()
+        problem = Block(ErrorType.REGISTRATION, str(error))
+    return problem if may_boot(p.current) else Ramdisk()
 
 
 def _missing(p: Pass, name: str) -> Block:

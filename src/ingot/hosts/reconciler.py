@@ -153,12 +153,11 @@ class HostReconciler:
     async def _run(self, p: Pass) -> Outcome:
         """Through the states until one of them has to wait."""
         for _ in range(MOST_STATES):
-            mark = p.mark()
             outcome = await self._one_state(p)
             if not isinstance(outcome, Advance):
                 return outcome
             if outcome.state in TAKES_A_PLACE and not self._has_a_place(p):
-                p.back_to(mark)
+                p.back_to_mark()
                 return self._delay(outcome.state)
             self._enter(p, outcome.state)
             if p.overtaken():
@@ -172,6 +171,7 @@ class HostReconciler:
 
     async def _one_state(self, p: Pass) -> Outcome:
         state = p.state
+        p.mark()
         if p.deleting and (outcome := await leave_another_way(p)) is not None:
             return outcome
         if (outcome := await detach_or_attach(p)) is not None:
@@ -194,6 +194,8 @@ class HostReconciler:
                     return not_yet
         if state in TAKES_A_PLACE and not self._has_a_place(p):
             return self._delay(state)
+        # What registration brought is true whether the state can be left or not.
+        p.mark()
         return await HANDLERS[state](p)
 
     def _has_a_place(self, p: Pass) -> bool:

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from ingot.api.baremetalhost import Annotation, BareMetalHostStatus, ErrorType, State
+from ingot.api.baremetalhost import Annotation, BareMetalHostStatus, ErrorType, EventReason, State
 from ingot.api.meta import Malformed
 from ingot.api.strict import problem_with
 from ingot.hosts.hardware import details_in_hardware_data
@@ -37,7 +37,7 @@ async def restore_status(p: Pass) -> Outcome | None:
             if p.deleting:
                 return None
             p.stays_new = True
-            return Block(ErrorType.REGISTRATION, str(error))
+            return Block(ErrorType.REGISTRATION, str(error), EventReason.INVALID_ANNOTATION_VALUE)
         found = await details_in_hardware_data(p)
         p.status = status if found is None else replace(status, hardware=found)
         await p.save("the status was taken over from where the host was managed before")

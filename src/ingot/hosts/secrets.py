@@ -39,7 +39,7 @@ async def bmc_credentials(p: Pass) -> tuple[Credentials, CredentialsStatus] | Bl
         )
     if not bmc.address:
         return _no_credentials("spec.bmc.address is empty. Write the address of the host's BMC.")
-    secret = await _read(p, name)
+    secret = await read_secret(p, name)
     if secret is None:
         return _no_credentials(
             f"Secret {name} with the BMC's user name and password does not exist in namespace {p.key.namespace}. "
@@ -117,7 +117,7 @@ async def _value(p: Pass, ref: SecretReference | None, key: str, *, needed: bool
             f"spec.{key} names a Secret in namespace {ref.namespace}. A host reads Secrets of its own namespace only; "
             f"put the Secret into {p.key.namespace}."
         )
-    secret = await _read(p, ref.name)
+    secret = await read_secret(p, ref.name)
     if secret is None:
         raise Malformed(
             f"Secret {ref.name}, named by spec.{key}, does not exist in namespace {p.key.namespace}. Create it; "
@@ -155,7 +155,8 @@ def _meta_data(host: BareMetalHost, extra: Secret) -> dict[str, object]:
     return made | {str(key): value for key, value in given.items()}
 
 
-async def _read(p: Pass, name: str) -> SecretObject | None:
+async def read_secret(p: Pass, name: str) -> SecretObject | None:
+    """A Secret of the host's namespace; None where there is none of that name."""
     try:
         return await p.tools.client.get(SECRETS, Key(p.key.namespace, name))
     except NotFound:

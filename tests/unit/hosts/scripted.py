@@ -76,6 +76,10 @@ class Machine:
     raid: RAID | None = None
     order: str = ""
     """The name of the preparation or service that was last begun."""
+    details: HardwareDetails = DETAILS
+    """What an inspection finds."""
+    inspections: list[Inspection] = field(default_factory=list)
+    """Every order to inspect, whatever was answered."""
     renewal: str = ""
     data_image: str = ""
     subscriptions: dict[str, Subscription] = field(default_factory=dict)
@@ -143,13 +147,17 @@ class ScriptedBackend:
     async def inspect(
         self, host: HostRef, wanted: Inspection, *, permit: Permit, again: bool
     ) -> Ready[HardwareDetails] | Busy | Failed | NotRegistered:
-        self.machines[host.key].restarts += wanted.restart
+        machine = self.machines[host.key]
+        machine.restarts += wanted.restart
+        machine.inspections.append(wanted)
         if (scripted := self._scripted("inspect")) is not None:
             return scripted
-        machine = self.machines[host.key]
-        machine.renewal = wanted.renewal or machine.renewal
-        machine.orders.append("inspect anew" if wanted.renewal else "inspect")
-        return Ready(DETAILS)
+        if not wanted.renewal:
+            machine.orders.append("inspect")
+        elif machine.renewal != wanted.renewal:
+            machine.renewal = wanted.renewal
+            machine.orders.append("inspect anew")
+        return Ready(machine.details)
 
     def ramdisk_formats(self, address: str) -> tuple[ImageFormat, ...]:
         return self.own_ramdisk_formats

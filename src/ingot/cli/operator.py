@@ -21,6 +21,7 @@ from ingot.cli.parts.electing import election_from, election_options
 from ingot.cli.parts.listen import AddressAndPort, Listen, log_to_stderr
 from ingot.cli.parts.operating import Wanted, operate
 from ingot.cli.parts.state import StateFolder, state_option
+from ingot.cli.parts.switching import switches_from
 from ingot.cli.parts.webhook import webhook_from, webhook_options
 from ingot.kube import Client, ConfigError, NotLeading
 
@@ -79,7 +80,7 @@ def operator(
         Client.from_kubeconfig()
     except ConfigError as error:
         raise click.ClickException(str(error)) from error
-    wanted = Wanted(state, backend, health_listen, election, webhook)
+    wanted = Wanted(state, backend, health_listen, election, webhook, switches_from(os.environ))
     try:
         asyncio.run(operate(wanted))
     except BaseExceptionGroup as group:

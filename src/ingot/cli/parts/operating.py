@@ -22,7 +22,7 @@ from ingot.cli.parts.electing import Election
 from ingot.cli.parts.listen import Listen, cannot_listen, told_to_stop
 from ingot.cli.parts.state import StateFolder
 from ingot.cli.parts.webhook import Webhook
-from ingot.hosts import HostController
+from ingot.hosts import HostController, SubscriptionController, SwitchController, SwitchSettings
 from ingot.kube import Client, Elector, EventRecorder, Manager
 from ingot.kube.admission import Registration
 from ingot.kube.health import Check, HealthServer
@@ -40,6 +40,7 @@ class Wanted:
     health: Listen | None
     election: Election | None
     webhook: Webhook | None
+    switches: SwitchSettings | None
 
     def tls(self) -> ServingTls:
         """The certificate under which the back end reports and health is served."""
@@ -57,7 +58,17 @@ async def operate(wanted: Wanted) -> None:
         recorder = await stack.enter_async_context(EventRecorder(client))
         tls = await asyncio.to_thread(wanted.tls)
         backend = wanted.backend.made(wanted.state, tls)
-        hosts = HostController(client, backend, recorder, namespace=os.environ.get("WATCH_NAMESPACE", ""))
+        namespace = os.environ.get("WATCH_NAMESPACE", "")
+        hosts = HostController(client, backend, recorder, namespace=namespace)
+        subscriptions = SubscriptionController(
+            client, backend, recorder, hosts=hosts.hosts, secrets=hosts.secrets, namespace=namespace
+        )
+        informers = [*hosts.informers, *subscriptions.informers]
+        controllers = [*hosts.controllers, subscriptions.controller]
+        if wanted.switches is not None:
+            switches = SwitchController(client, wanted.switches, secrets=hosts.secrets, namespace=namespace)
+            informers += switches.informers
+            controllers.append(switches.controller)
         health = BackendHealth(backend.check)
 
         async def open_backend() -> None:
@@ -80,8 +91,8 @@ async def operate(wanted: Wanted) -> None:
         if elector is None:
             await open_backend()
         manager = Manager(
-            hosts.informers,
-            hosts.controllers,
+            informers,
+            controllers,
             tasks=work,
             elector=elector,
             prepare=open_backend if elector else None,

@@ -31,7 +31,9 @@ from ingot.kube.similar import SimilarMessages
 log = logging.getLogger(__name__)
 
 REPEAT_WINDOW: Final = 600.0
-LONGEST_QUEUE: Final = 1000
+LONGEST_QUEUE: Final = 50_000
+"""A rack of a few thousand hosts that wake together says some things about each of them."""
+WRITERS: Final = 8
 REMEMBERED: Final = 4096
 LONGEST_MESSAGE: Final = 1024
 ATTEMPTS: Final = 6
@@ -116,6 +118,15 @@ class _Desk:
 
     waiting: OrderedDict[_Identity, _Waiting] = field(default_factory=OrderedDict)
     written: OrderedDict[_Identity, _Written] = field(default_factory=OrderedDict)
+    in_flight: set[_Identity] = field(default_factory=set)
+
+    def take(self) -> tuple[_Identity, _Waiting] | None:
+        """The next to be written. What happens during the write counts as a repetition, and is written after it."""
+        for identity in self.waiting:
+            if identity not in self.in_flight:
+                self.in_flight.add(identity)
+                return identity, self.waiting.pop(identity)
+        return None
 
 
 class EventRecorder:
@@ -128,17 +139,18 @@ class EventRecorder:
         component: str = "metal3-baremetal-controller",
         reporting: str = "metal3.io/baremetal-controller",
         drain: float = DRAIN,
+        longest_queue: int = LONGEST_QUEUE,
     ) -> None:
         self._client = client
         self._component = component
         self._reporting = reporting
         self._drain = drain
+        self._longest_queue = longest_queue
         self._desk = _Desk()
         self._similar: SimilarMessages[_Matter] = SimilarMessages()
-        self._news = asyncio.Event()
         self._closing = False
         self._full = False
-        self._writer: asyncio.Task[None] | None = None
+        self._writers: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
         return self
@@ -167,38 +179,36 @@ class EventRecorder:
         if identity in waiting:
             waiting[identity].times += 1
             waiting[identity].last, waiting[identity].message = time, message
-        elif len(waiting) < LONGEST_QUEUE and not self._closing:
+        elif len(waiting) < self._longest_queue and not self._closing:
             waiting[identity] = _Waiting(reference_to(obj), related, message, time, time)
             self._full = False
         else:
             self._overflow(identity)
             return
-        self._news.set()
-        if self._writer is None or self._writer.done():
-            self._writer = asyncio.create_task(self._write_all(), name="event-recorder")
+        if len(self._writers) < WRITERS:
+            writer = asyncio.create_task(self._write_all(), name="event-recorder")
+            self._writers.add(writer)
+            writer.add_done_callback(self._writers.discard)
 
     async def close(self) -> None:
         """Write what waits, for a few seconds at most."""
         self._closing = True
-        self._news.set()
-        if self._writer is None:
-            return
-        await asyncio.wait([self._writer], timeout=self._drain)
-        self._writer.cancel()
-        await asyncio.wait([self._writer])
+        if writers := list(self._writers):
+            await asyncio.wait(writers, timeout=self._drain)
+            for writer in writers:
+                writer.cancel()
+            await asyncio.wait(writers)
         for identity in self._desk.waiting:
             self._dropped(identity, "the recorder was closed before it could be written")
 
     async def _write_all(self) -> None:
-        while not (self._closing and not self._desk.waiting):
-            if not self._desk.waiting:
-                self._news.clear()
-                await self._news.wait()
-                continue
-            identity, waiting = next(iter(self._desk.waiting.items()))
-            # Taken out before it is written: what happens during the write counts as a repetition after it.
-            del self._desk.waiting[identity]
-            await self._write_patiently(identity, waiting)
+        """Until nothing is left that nobody else is writing."""
+        while (taken := self._desk.take()) is not None:
+            identity, waiting = taken
+            try:
+                await self._write_patiently(identity, waiting)
+            finally:
+                self._desk.in_flight.discard(identity)
 
     async def _write_patiently(self, identity: _Identity, waiting: _Waiting) -> None:
         name = _name(identity.reason)
@@ -271,7 +281,7 @@ class EventRecorder:
             EVENTS.labels("dropped").inc()
             return
         self._full = True
-        why = "the recorder is closed" if self._closing else f"{LONGEST_QUEUE} others wait to be written"
+        why = "the recorder is closed" if self._closing else f"{self._longest_queue} others wait to be written"
         self._dropped(identity, f"{why}; later ones that are lost for this reason are counted, not logged")
 
     def _dropped(self, identity: _Identity, why: str) -> None:

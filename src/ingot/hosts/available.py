@@ -8,6 +8,8 @@ from ingot.hosts.host_pass import Pass
 from ingot.hosts.inspecting import inspection_is_asked_for
 from ingot.hosts.outcome import Advance, Block, Outcome, Stay
 from ingot.hosts.power import manage_power
+from ingot.hosts.preparing import is_unprepared
+from ingot.hosts.profiles import root_device
 from ingot.hosts.pull_secrets import pull_secret
 from ingot.hosts.secrets import config_drive
 
@@ -18,6 +20,8 @@ async def available(p: Pass) -> Outcome:
         return Advance(State.EXTERNALLY_PROVISIONED)
     if inspection_is_asked_for(p.host):
         return Advance(State.INSPECTING)
+    if is_unprepared(p):
+        return Advance(State.PREPARING)
     if p.host.spec.image != p.status.last_attempted_image or wanted(p.host.spec) is None:
         p.change(provisioning_fail_count=0)
     if needs_provisioning(p.current):
@@ -47,6 +51,7 @@ async def _begin(p: Pass) -> Outcome:
             return found
     # What is begun is noted together with the state, before anything is done; see `ingot.api.installed`.
     p.change(last_attempted_image=image)
-    p.change_provisioning(custom_deploy=custom_deploy)
+    # Hints that changed since the host was prepared count as well.
+    p.change_provisioning(custom_deploy=custom_deploy, root_device_hints=root_device(p.host.spec))
     p.tell(EventReason.PROVISIONING_STARTED, "Image provisioning started")
     return Advance(State.PROVISIONING)

@@ -66,7 +66,8 @@ class HostController:
         reconciler.capacity.wake = self.controller.wake
         follow(self.controller, self.hosts, when=_concerns_us)
         for companion in self.companions:
-            follow(self.controller, companion)
+            companion.subscribe(self._companion_changed)
+        self.companions.schemas.informer.subscribe(self._schema_changed)
         self.secrets.subscribe(self._secret_changed)
         self._keeper = SecretKeeper(client, self.hosts, self.secrets)
         self._leftovers = Leftovers(
@@ -81,7 +82,7 @@ class HostController:
     @property
     def informers(self) -> list[Informer[Any]]:
         """What has to be in memory before the first host is looked at."""
-        return [self.hosts, self.secrets, self.forgotten, *self.companions]
+        return [self.hosts, self.secrets, self.forgotten, *self.companions, self.companions.schemas.informer]
 
     async def follow_backend(self) -> None:
         """Wake the hosts that the back end has news of, until cancelled."""
@@ -100,6 +101,16 @@ class HostController:
         if heard is not None:
             EVENT_TO_STATUS.observe(time.monotonic() - heard)
         return result
+
+    def _companion_changed(self, change: Change[Any]) -> None:
+        if change.new is None or change.new.metadata.resource_version not in self.companions.ours:
+            self.controller.wake(change.key, low=change.initial)
+
+    def _schema_changed(self, change: Change[PartialObjectMetadata]) -> None:
+        """A schema that somebody removed is made again by those who name it."""
+        if change.new is None:
+            for key in self.companions.schemas.used_by(change.key):
+                self.controller.wake(key)
 
     def _secret_changed(self, change: Change[PartialObjectMetadata]) -> None:
         if change.new is not None and change.new.metadata.resource_version in self._claimed:

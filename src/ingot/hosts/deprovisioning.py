@@ -7,6 +7,7 @@ from typing import Final
 from ingot.api.baremetalhost import ErrorType, EventReason, State
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import SOON, Advance, Fail, Outcome, Wait
+from ingot.hosts.raid import without_software
 from ingot.provisioner import Busy, Failed, NotRegistered, Ready
 
 GIVE_UP_AFTER: Final = 3
@@ -29,7 +30,12 @@ async def deprovisioning(p: Pass) -> Outcome:
                 return Advance(State.POWERING_OFF_BEFORE_DELETE)
             return Fail(ErrorType.PROVISIONING, message)
         case Ready():
-            p.change_provisioning(image=None, custom_deploy=None, root_device_hints=None)
+            p.change_provisioning(
+                image=None,
+                custom_deploy=None,
+                root_device_hints=None,
+                raid=without_software(p.status.provisioning.raid),
+            )
             p.completed()
             p.tell(EventReason.DEPROVISIONING_COMPLETE, "Image deprovisioning completed")
             # Through preparing, where the hints for the next image are worked out.

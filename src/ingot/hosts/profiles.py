@@ -6,6 +6,7 @@ from typing import Final
 
 from ingot.api.baremetalhost import BareMetalHostSpec, RootDeviceHints
 from ingot.api.meta import Malformed
+from ingot.hosts.raid import has_software_volumes
 
 PROFILES: Final[dict[str, RootDeviceHints | None]] = {
     "unknown": RootDeviceHints(device_name="/dev/sda"),
@@ -28,5 +29,10 @@ def profile_name(spec: BareMetalHostSpec) -> str:
 
 
 def root_device(spec: BareMetalHostSpec) -> RootDeviceHints | None:
-    """Which disk to install on: as the user says, else as the profile says."""
+    """Which disk to install on: as the user says, else as the profile says.
+
+    A profile guesses one of the disks, and with software RAID that would be a part of a volume: it is left to the volumes then.
+    """
+    if spec.root_device_hints is None and has_software_volumes(spec):
+        return None
     return spec.root_device_hints or PROFILES[profile_name(spec)]

@@ -31,6 +31,7 @@ from ingot.hosts.data_image import look_after_data_image, release_data_image
 from ingot.hosts.deleting import leave_another_way, waits_for_backend
 from ingot.hosts.deprovisioning import GIVE_UP_AFTER
 from ingot.hosts.detaching import detach_or_attach
+from ingot.hosts.firmware import firmware_may_differ, look_after_firmware
 from ingot.hosts.hardware import known_hardware
 from ingot.hosts.history import ERROR_EVENT, OPERATION, entered
 from ingot.hosts.host_pass import Pass, Tools
@@ -93,6 +94,7 @@ class HostReconciler:
         self.capacity = Capacity(tools.settings.provisioning_limit, tools.backend.boots_over_network)
 
     async def __call__(self, key: Key) -> Done | Again:
+        await self._tools.companions.schemas.sweep()
         host = self._tools.hosts.get(key)
         if host is None:
             self._retries.forget(key)
@@ -192,6 +194,8 @@ class HostReconciler:
                     return Advance(State.DELETING)
                 case _:
                     return not_yet
+            if not p.deleting:
+                await look_after_firmware(p)
         if state in TAKES_A_PLACE and not self._has_a_place(p):
             return self._delay(state)
         # What registration brought is true whether the state can be left or not.
@@ -222,7 +226,9 @@ class HostReconciler:
             METRICS.took(done, p.key, (times.end - times.start).total_seconds() if times.start else 0.0)
         if state in TAKES_UP_BOOT_MODE:
             p.change_provisioning(boot_mode=p.host.spec.boot_mode or "UEFI")
-        if p.status.error_type:
+        if left is State.INSPECTING:
+            firmware_may_differ(p)
+        if p.status.error_type or p.status.operational_status is OperationalStatus.SERVICING:
             p.clear_error()
         if state in STARTED:
             p.tell(*STARTED[state])

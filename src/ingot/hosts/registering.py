@@ -20,6 +20,7 @@ from ingot.api.installed import RUNS_A_SYSTEM
 from ingot.api.meta import Malformed
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import Advance, Block, Fail, Outcome, Stay, Wait
+from ingot.hosts.preparing import record_is_new
 from ingot.hosts.profiles import profile_name
 from ingot.hosts.ramdisks import Ramdisk, ramdisk
 from ingot.hosts.secrets import bmc_credentials
@@ -80,6 +81,8 @@ async def ensure_registered(p: Pass) -> Outcome | None:
                 message += f". Correct Secret {p.host.spec.bmc.credentials_name}; the next try starts as soon as it changes"
             return Fail(ErrorType.REGISTRATION, message)
         case Ready(registered):
+            if registered.backend_id != p.status.provisioning.id:
+                await record_is_new(p)
             p.change_provisioning(id=registered.backend_id)
     if profile != p.status.hardware_profile:
         p.change(hardware_profile=profile)

@@ -8,6 +8,7 @@ that no HostFirmwareSettings names any more is removed here instead; `having` ho
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -17,7 +18,9 @@ from ingot.api.firmwareschema import FIRMWARE_SCHEMAS, FirmwareSchemaSpec
 from ingot.api.hostfirmwaresettings import HostFirmwareSettings, SchemaReference
 from ingot.api.meta import Key, PartialObjectMetadata
 from ingot.api.wire import wire
-from ingot.kube import AlreadyExists, Change, Client, Conflict, Informer, NotFound, metadata_of
+from ingot.kube import AlreadyExists, ApiError, Change, Client, Conflict, Informer, NotFound, metadata_of
+
+log = logging.getLogger(__name__)
 
 BY_SCHEMA: Final = "schema"
 OURS: Final = {"app.kubernetes.io/managed-by": "ingot"}
@@ -93,7 +96,16 @@ class Schemas:
             for key in [key for key in self._perhaps_unused if key not in self._in_hand]:
                 found = self._found(key)
                 if found is not None and not self.used_by(key):
-                    await self._remove(found)
+                    try:
+                        await self._remove(found)
+                    except ApiError as error:
+                        # Nobody waits for it, and no host is to be held up by it.
+                        log.warning(
+                            "FirmwareSchema %s is not used any more, and cannot be removed yet: %s",
+                            key,
+                            error,
+                        )
+                        continue
                 self._perhaps_unused.discard(key)
 
     async def _remove(self, schema: PartialObjectMetadata) -> None:

@@ -76,6 +76,10 @@ class Machine:
     raid: RAID | None = None
     order: str = ""
     """The name of the preparation or service that was last begun."""
+    preparation: Preparation | None = None
+    """The preparation that was begun and whose end nobody has asked for."""
+    under_way: bool = False
+    """Whether something slow is going on; see `finish`."""
     details: HardwareDetails = DETAILS
     """What an inspection finds."""
     inspections: list[Inspection] = field(default_factory=list)
@@ -99,6 +103,8 @@ class ScriptedBackend:
         self.unknown_formats: set[str] = set()
         self.own_ramdisk_formats: tuple[ImageFormat, ...] = ()
         self.network_boot = False
+        self.slow: set[str] = set()
+        """Verbs that begin what they are told and are not done until `finish`."""
         self._scripts: dict[str, deque[Any]] = defaultdict(deque)
         self._held: dict[str, Any] = {}
         self.asked: Counter[str] = Counter()
@@ -118,9 +124,19 @@ class ScriptedBackend:
     def let_go(self, verb: str) -> None:
         self._held.pop(verb, None)
 
+    def finish(self, key: Key) -> None:
+        """What was slow comes to its end."""
+        self.machines[key].under_way = False
+        self.tell(key)
+
     def tell(self, key: Key) -> None:
         """There is news of this host."""
         self._changes.put_nowait(key)
+
+    def return_(self) -> None:
+        """Be there again, and say so."""
+        self.away = ""
+        self._changes.put_nowait(EVERYTHING)
 
     def lose_memory(self) -> None:
         """Forget every host; the machines themselves go on running."""
@@ -171,13 +187,19 @@ class ScriptedBackend:
         if (scripted := self._scripted("prepare")) is not None:
             return scripted
         machine = self.machines[host.key]
-        if wanted and (again or machine.order != wanted.name):
+        if wanted and not machine.under_way and (again or machine.order != wanted.name):
             if (refused := await self._asked(host, permit, Act.CLEAN)) is not None:
                 return refused
-            if wanted.raid is not None:
-                machine.raid = wanted.raid
-            self._change_firmware(machine, wanted)
+            machine.order, machine.preparation = wanted.name, wanted
+            machine.under_way = "prepare" in self.slow
             machine.orders.append("prepare")
+        if machine.under_way:
+            return Busy("cleaning", begun=machine.order == wanted.name)
+        if (done := machine.preparation) is not None:
+            machine.preparation = None
+            if done.raid is not None:
+                machine.raid = done.raid
+            self._change_firmware(machine, done)
         return Ready(None)
 
     async def service(

@@ -91,14 +91,6 @@ async def test_a_host_whose_user_data_is_missing_is_not_touched_and_goes_on_when
     await rack.until_well(key, "provisioned")
 
 
-async def test_what_cannot_be_done_is_refused_in_words(rack: Rack) -> None:
-    key = await rack.host(raid={"hardwareRAIDVolumes": [{"level": "1"}]})
-    host = await rack.until_error(key, "cannot configure RAID")
-    assert (host.state, host.status.error_type) == ("preparing", ErrorType.PREPARATION)
-    await rack.change(key, {"raid": None})
-    await rack.until_well(key, "available")
-
-
 async def test_an_image_that_can_never_be_deployed_costs_no_disk(rack: Rack) -> None:
     rack.backend.unknown_formats = {"vmdk"}
     key = await rack.host(image=IMAGE | {"format": "vmdk"})

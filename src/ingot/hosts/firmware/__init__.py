@@ -8,6 +8,8 @@ it under its name, say when it was `begun` or `failed`, and read back what came 
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from ingot.hosts.firmware.components import (
     components_of,
     judge_components,
@@ -73,10 +75,10 @@ async def begun(p: Pass, work: Work) -> None:
         await updates_begun(p)
 
 
-async def failed(p: Pass, work: Work) -> None:
-    """The order for this work failed: what was noted as begun has to be done again."""
+async def failed(p: Pass, work: Work, *, since: datetime | None = None) -> None:
+    """The order for this work failed: what was noted as begun since then has to be done again."""
     if work.with_updates:
-        await updates_failed(p)
+        await updates_failed(p, since)
 
 
 def still_different(p: Pass, work: Work) -> dict[str, str]:

@@ -16,7 +16,7 @@ from ingot.api.wire import wire
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.patches import difference
 from ingot.hosts.secrets import owner_of
-from ingot.kube import Informer
+from ingot.kube import AlreadyExists, Informer
 
 K = TypeVar("K", bound=Object)
 S = TypeVar("S", HostFirmwareSettingsStatus, HostFirmwareComponentsStatus)
@@ -29,7 +29,12 @@ async def make(p: Pass, informer: Informer[K], kind: Resource[K], spec: dict[str
         "namespace": p.key.namespace,
         "ownerReferences": wire([owner_of(p.host)]),
     }
-    made = await p.tools.client.create(kind, {"metadata": metadata, "spec": spec}, namespace=p.key.namespace)
+    body = {"metadata": metadata, "spec": spec}
+    try:
+        made = await p.tools.client.create(kind, body, namespace=p.key.namespace)
+    except AlreadyExists:
+        # Somebody was faster than the watch could tell.
+        return await own(p, informer, kind, await p.tools.client.get(kind, p.key))
     p.tools.companions.wrote(informer, made)
     return made
 

@@ -65,11 +65,22 @@ async def updates_begun(p: Pass) -> None:
         await _write(p, components, begun=components.spec.updates)
 
 
-async def updates_failed(p: Pass) -> None:
-    """The order failed, or nobody knows what became of it: nothing counts as begun."""
+async def updates_failed(p: Pass, since: datetime | None) -> None:
+    """The order failed, or nobody knows what became of it: what was begun since then counts as not begun."""
     components = p.tools.companions.firmware_components.get(p.key)
-    if components is not None:
+    if components is not None and not _were_begun_before(components, since):
         await _write(p, components, begun=[])
+
+
+def _were_begun_before(components: HostFirmwareComponents, time: datetime | None) -> bool:
+    """Whether the updates belong to an earlier order, which was fulfilled: firmware is not written twice for nothing."""
+    noted = condition(components.status.conditions, ConditionType.CHANGE_DETECTED)
+    return (
+        time is not None
+        and noted is not None
+        and noted.status == "False"
+        and noted.last_transition_time < time
+    )
 
 
 def _settled(components: HostFirmwareComponents) -> HostFirmwareComponents:

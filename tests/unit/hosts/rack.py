@@ -145,7 +145,8 @@ class Rack:
     @staticmethod
     def sentence(host: BareMetalHost) -> str:
         """Why the host is where it is, as its user reads it."""
-        return next(found.message for found in host.status.conditions if found.type == "Progressing")
+        found = (found.message for found in host.status.conditions if found.type == "Progressing")
+        return next(found, "")
 
     async def event_reasons(self) -> list[str]:
         return [event.reason for event in (await self.client.list(EVENTS, namespace=NAMESPACE)).items]

@@ -138,6 +138,11 @@ class ScriptedBackend:
         self.away = ""
         self._changes.put_nowait(EVERYTHING)
 
+    def come_back(self) -> None:
+        """Be there again, and say so."""
+        self.away = ""
+        self._changes.put_nowait(EVERYTHING)
+
     def lose_memory(self) -> None:
         """Forget every host; the machines themselves go on running."""
         for machine in self.machines.values():

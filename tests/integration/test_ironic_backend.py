@@ -36,13 +36,17 @@ from ingot.provisioner import (
     Credentials,
     Deployment,
     Failed,
+    FirmwareChange,
+    FirmwareReport,
     HostRef,
     Inspection,
     NotRegistered,
     Power,
     PowerOffMode,
+    Preparation,
     Ready,
     Refusal,
+    Service,
     Sight,
 )
 from ingot.provisioner.ironic import IronicAccess, IronicProvisioner, PushListen, Ramdisk
@@ -60,6 +64,7 @@ pytestmark = [
 ]
 
 DEADLINE = 180.0
+TURBO = FirmwareChange(settings={"Turbo": "Enabled"})
 USER_DATA = "#cloud-config\nhostname: deployed\n"
 
 
@@ -183,7 +188,7 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
     await asyncio.to_thread(ensure)
     world = World(tmp_path_factory.mktemp("world"))
     try:
-        world.start_farm(10)
+        world.start_farm(11)
         world.start_ironic()
 
         async def ramdisk_url() -> str:
@@ -276,9 +281,20 @@ class Bench:
             self.ref = replace(self.ref, backend_id=answer.value.backend_id)
         return answer
 
-    async def inspect(self) -> Any:
+    async def inspect(self, renewal: str = "") -> Any:
+        wanted = Inspection(renewal=renewal)
         return await self.done(
-            lambda: self.backend.inspect(self.ref, Inspection(), permit=self.permit, again=False)
+            lambda: self.backend.inspect(self.ref, wanted, permit=self.permit, again=False)
+        )
+
+    async def prepare(self, wanted: Preparation, *, again: bool = False) -> Any:
+        return await self.done(
+            lambda: self.backend.prepare(self.ref, wanted, permit=self.permit, again=again)
+        )
+
+    async def service(self, wanted: Service, *, again: bool = False) -> Any:
+        return await self.done(
+            lambda: self.backend.service(self.ref, wanted, permit=self.permit, again=again)
         )
 
     async def provision(self, order: Deployment | None = None) -> Any:
@@ -353,15 +369,60 @@ async def test_the_whole_life_of_a_host_on_real_ironic(world: World, lab: Lab):
     assert await bench.switch(Power.ON) == Ready(None)
     assert (await bench.server()).power == "On"
 
+    # A change that the machine cannot make is told, and given up: what ran goes on.
+    running = (await bench.server()).running
+    told = await bench.service(Service(name="turbo", firmware=TURBO))
+    assert isinstance(told, Failed)
+    assert "BIOS settings are not supported" in told.message
+    assert await bench.service(Service(name="nothing")) == Ready(None)
+    assert (await bench.server()).running == running
+
     assert await bench.deprovision() == Ready(None)
     server = await bench.server()
     assert server.running is None
     assert server.cleanings == 2
     assert await bench.delete() == Ready(None)
     assert isinstance(await bench.backend.vitals(bench.ref), NotRegistered)
-    assert bench.acts == [Act.POWER_OFF, Act.CLEAN, Act.DEPLOY, Act.POWER_OFF, Act.UNDEPLOY, Act.DELETE]
+    assert bench.acts == [
+        Act.POWER_OFF,
+        Act.CLEAN,
+        Act.DEPLOY,
+        Act.POWER_OFF,
+        Act.SERVICE,
+        Act.SERVICE,
+        Act.UNDEPLOY,
+        Act.DELETE,
+    ]
     assert world.backend is not None
     assert world.backend.push_is_heard
+
+
+async def test_a_machine_without_firmware_settings_has_none_to_tell_and_survives_an_order_for_them(
+    world: World, lab: Lab
+):
+    bench = Bench(world, lab, 10)
+    await bench.register()
+    assert await bench.backend.firmware_settings(bench.ref) == Ready(FirmwareReport())
+    components = await bench.backend.firmware_components(bench.ref)
+    assert isinstance(components, Ready)
+    assert {component.name for component in components.value} == {"bios", "bmc"}
+    assert await bench.prepare(Preparation(name="nothing")) == Ready(None)
+
+    for _ in range(2):
+        assert isinstance(await bench.inspect("on monday"), Ready)
+    assert (await bench.server()).boots == 1
+
+    for again in (False, True):
+        told = await bench.prepare(Preparation(name="turbo", firmware=TURBO), again=again)
+        assert isinstance(told, Failed)
+        assert "the step bios.apply_configuration failed" in told.message
+        assert "BIOS settings are not supported" in told.message
+    assert await bench.prepare(Preparation(name="nothing")) == Ready(None)
+    async with IronicClient(world.ironic_access) as client:
+        node = await client.node(bench.ref.backend_id)
+    assert node.provision_state == "manageable"
+    assert not node.maintenance
+    assert bench.acts == [Act.POWER_OFF, Act.CLEAN, Act.CLEAN]
 
 
 async def test_a_wrong_password_is_told_and_the_right_one_goes_on(world: World, lab: Lab):

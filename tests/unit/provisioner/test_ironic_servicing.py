@@ -152,6 +152,7 @@ async def test_what_nobody_wants_any_more_is_ended_and_can_be_wanted_again(
     assert ironic.node(NODE)["provision_state"] == "active"
     assert ironic.node(NODE)["extra"] == {}
     assert ironic.verbs == ["service", "abort"]
+    assert guard.acts == [Act.SERVICE, Act.SERVICE]
     assert await service(backend, known, guard) == SERVICING
 
 

@@ -154,6 +154,17 @@ FOUND = {
 }
 
 
+def test_a_step_is_named_without_what_it_was_told():
+    said = (
+        "Node 0bae7557-a60d-49e2-9461-f7b0700a49e8 failed step {'interface': 'bios', 'step': 'apply_configuration', "
+        "'args': {'settings': [{'name': 'SetupPassword', 'value': 'hunter2'}]}, 'abortable': False, 'priority': 0}: "
+        "Redfish exception occurred. Error: {'code': 1}: not supported."
+    )
+    assert shorten(said) == (
+        "the step bios.apply_configuration failed: Redfish exception occurred. Error: {'code': 1}: not supported"
+    )
+
+
 def test_an_inventory_becomes_hardware_in_the_words_of_the_api():
     details = hardware_details(msgspec.convert(FOUND, InspectionData))
     assert [(nic.name, nic.ip) for nic in details.nics] == [

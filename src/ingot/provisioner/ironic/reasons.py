@@ -18,6 +18,11 @@ LONGEST: Final = 600
 # sushy repeats the whole error of the BMC as a Python list behind these words.
 _REPEATED: Final = re.compile(r"\s*Extended information: .*", re.DOTALL)
 _SPACES: Final = re.compile(r"\s+")
+# Ironic repeats the step with all that it was told, and that can be a password.
+_STEP: Final = re.compile(
+    r"[Nn]ode(?: [0-9a-f-]{36})? failed step \{'interface': '(?P<interface>[\w-]+)', 'step': '(?P<step>[\w-]+)'.*?\}: ",
+    re.DOTALL,
+)
 _UUID: Final = re.compile(r"\bnode [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 _BMC_REFUSED: Final = re.compile(
@@ -72,7 +77,8 @@ def known_cause(text: str, node: Node) -> str:
 
 def shorten(text: str) -> str:
     """Redacted, on one line, at most so long, without a full stop."""
-    clean = _UUID.sub("the node", _SPACES.sub(" ", _REPEATED.sub("", redact(text))).strip()).rstrip(". ")
+    told = _STEP.sub(r"the step \g<interface>.\g<step> failed: ", redact(text))
+    clean = _UUID.sub("the node", _SPACES.sub(" ", _REPEATED.sub("", told)).strip()).rstrip(". ")
     return clean if len(clean) <= LONGEST else f"{clean[: LONGEST - 1].rstrip()}…"
 
 

@@ -78,9 +78,11 @@ async def service(
     async def strike(node: FullNode) -> None:
         await nodes.patch(node, begun.strike(node, Kind.SERVICE))
 
+    end = abort(nodes, "ending the change of the firmware; the system is started again")
     deeds: dict[Step, Deed] = {
         Step.SERVICE: guarded(Act.SERVICE, permit, start),
-        Step.ABORT: abort(nodes, "ending the change of the firmware; the system is started again"),
+        # Ironic may switch the machine off and on for it, whatever runs there.
+        Step.ABORT: guarded(Act.SERVICE, permit, end),
         Step.STRIKE: strike,
         Step.CLEAR_MAINTENANCE: clear_maintenance(nodes),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,17 +14,17 @@ ATTEMPTS = {"power off": "power_off", "power on": "power_on", "data image": "dat
 
 
 class DemoStage(Stage):
-    """The demo back end over a file; every verb takes the same time."""
+    """The demo back end, over a file or only in memory."""
 
     backend: DemoProvisioner
 
-    def __init__(self, path: Path, seconds: float) -> None:
+    def __init__(self, path: Path | None, script: Script, clock: Callable[[], float] = time.time) -> None:
         self._path = path
-        self._default = HostScript(others=Behaviour(seconds=seconds))
-        self._script = Script(default=self._default)
+        self._script = script
+        self._clock = clock
 
     async def open(self) -> None:
-        self.backend = DemoProvisioner(self._path, self._script)
+        self.backend = DemoProvisioner(self._path, self._script, clock=self._clock)
         await self.backend.__aenter__()
 
     async def close(self) -> None:
@@ -44,7 +45,7 @@ class DemoStage(Stage):
         field = ATTEMPTS.get(verb, verb)
         before = self.backend.machine(KEY).attempts.get(field, 0)
         spoilt = HostScript(**{field: Behaviour(fails=before + times)})
-        self._script = Script(default=self._default, hosts={str(KEY): spoilt})
+        self._script = Script(default=self._script.default, hosts={str(KEY): spoilt})
         self.backend.play(self._script)
 
     def lose_memory(self) -> None:
@@ -57,7 +58,11 @@ class DemoStage(Stage):
             self.backend.come_back()
 
 
+def _each_lasting(seconds: float) -> Script:
+    return Script(default=HostScript(others=Behaviour(seconds=seconds)))
+
+
 STAGES: dict[str, Callable[[Path], Stage]] = {
-    "demo": lambda folder: DemoStage(folder / "demo.sqlite", seconds=0.02),
-    "demo-at-once": lambda folder: DemoStage(folder / "demo.sqlite", seconds=0),
+    "demo": lambda folder: DemoStage(folder / "demo.sqlite", _each_lasting(0.02)),
+    "demo-at-once": lambda folder: DemoStage(folder / "demo.sqlite", _each_lasting(0)),
 }

@@ -6,9 +6,10 @@ answer. Leaves how a verb goes to `carrying_out`, and when the back end as a who
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +29,10 @@ from ingot.provisioner.demo.store import Store
 
 _decode = msgspec.json.Decoder(Machine).decode
 _encode = msgspec.json.Encoder().encode
+
+
+def _decoded(rows: Mapping[Key, bytes]) -> dict[Key, Machine]:
+    return {key: _decode(body) for key, body in rows.items()}
 
 
 class Known(NamedTuple):
@@ -57,7 +62,7 @@ class Hall:
         kept = await self._store.open()
         self.facts = kept.facts
         try:
-            self.machines = {key: _decode(body) for key, body in kept.machines.items()}
+            self.machines = await asyncio.to_thread(_decoded, kept.machines)
         except msgspec.DecodeError as error:
             await self._store.close()
             raise DemoStateError(f"a demo machine cannot be read from its file: {error}") from error

@@ -47,17 +47,21 @@ def hardware_of(key: Key, boot_mac: str = "") -> HardwareDetails:
     """What the machine of this host is made of."""
     digest = hashlib.blake2b(str(key).encode(), digest_size=8).hexdigest()
     serial = digest[:10].upper()
-    # Locally administered, so that no real card has them.
-    mac = ":".join(["02", *(digest[at : at + 2] for at in range(0, 8, 2))])
     return HardwareDetails(
         cpu=_PROCESSOR,
         firmware=_FIRMWARE,
         hostname=key.name,
-        nics=[_nic(0, boot_mac or f"{mac}:00"), _nic(1, f"{mac}:01")],
+        nics=[_nic(0, boot_mac or _mac(digest, 0)), _nic(1, _mac(digest, 1))],
         ram_mebibytes=262_144,
-        storage=[_system_disk(at, serial) for at in (0, 1)] + [_data_disk(at, digest) for at in range(4)],
+        storage=[_system_disk(at, serial) for at in (0, 1)] + [_data_disk(at, digest) for at in range(6)],
         system_vendor=SystemVendor(manufacturer=VENDOR, product_name=MODEL, serial_number=serial),
     )
+
+
+def _mac(digest: str, at: int) -> str:
+    """Locally administered, so that no real card has it."""
+    *first, last = bytes.fromhex(digest)[:5]
+    return ":".join(f"{byte:02x}" for byte in (0x02, *first, last & 0xFE | at))
 
 
 def _nic(at: int, mac: str) -> NIC:
@@ -97,7 +101,7 @@ def _system_disk(at: int, serial: str) -> Storage:
 
 def _data_disk(at: int, digest: str) -> Storage:
     model, wwn = "Demo Platter 8TB", f"0x5000c5{digest[:9]}{at}"
-    letter = "abcd"[at]
+    letter = "abcdef"[at]
     return Storage(
         name=f"/dev/disk/by-path/pci-0000:17:00.0-sas-phy{at}-lun-0",
         alternate_names=[

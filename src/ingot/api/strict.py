@@ -26,7 +26,7 @@ def problem_with(text: str, type_: type[msgspec.Struct]) -> str | None:
 def problem_with_value(found: Any, type_: type[msgspec.Struct]) -> str | None:
     if not isinstance(found, dict):
         return "is not a JSON object"
-    undecoded = {name: part for name, part in _undecoded_parts(type_).items() if found.get(name) is not None}
+    undecoded = {name: part for name, part in _undecoded_parts(type_).items() if name in found}
     try:
         msgspec.convert({key: value for key, value in found.items() if key not in undecoded}, type_)
     except msgspec.ValidationError as error:
@@ -34,7 +34,7 @@ def problem_with_value(found: Any, type_: type[msgspec.Struct]) -> str | None:
     if unknown := next(_unknown_fields(found, type_, ""), None):
         return f"has the field {unknown}, which does not exist"
     for name, part in undecoded.items():
-        if problem := problem_with_value(found[name], part):
+        if found[name] is not None and (problem := problem_with_value(found[name], part)):
             return f"has a field {name} that {problem}"
     return None
 

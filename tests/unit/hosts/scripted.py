@@ -133,11 +133,6 @@ class ScriptedBackend:
         """There is news of this host."""
         self._changes.put_nowait(key)
 
-    def return_(self) -> None:
-        """Be there again, and say so."""
-        self.away = ""
-        self._changes.put_nowait(EVERYTHING)
-
     def come_back(self) -> None:
         """Be there again, and say so."""
         self.away = ""

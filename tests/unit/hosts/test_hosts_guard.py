@@ -193,3 +193,77 @@ def test_a_host_in_use_is_serviced_once_that_is_written_down(state: str) -> None
 @pytest.mark.parametrize("state", ["available", "preparing", "provisioning", "deprovisioning"])
 def test_a_host_that_is_not_in_use_is_not_serviced(state: str) -> None:
     assert not asked(in_use(state, operational="servicing"), Act.SERVICE)
+
+
+# Detaching
+
+
+def annotated(found: BareMetalHost, value: str | None) -> BareMetalHost:
+    annotations = {} if value is None else {"baremetalhost.metal3.io/detached": value}
+    return msgspec.structs.replace(
+        found, metadata=msgspec.structs.replace(found.metadata, annotations=annotations)
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "value", "allowed"),
+    [
+        ("provisioned", "", True),
+        ("externally provisioned", "", True),
+        ("available", "", True),
+        ("ready", "", True),
+        ("provisioned", None, False),
+        ("available", None, False),
+        ("inspecting", "", False),
+        ("provisioning", '{"deleteAction": "delay"}', False),
+        ("inspecting", '{"force": true}', True),
+        ("deprovisioning", '{"force": true}', True),
+        ("deprovisioning", None, False),
+    ],
+)
+def test_a_host_is_let_go_only_while_somebody_asks_for_it_where_it_can_be(
+    state: str, value: str | None, allowed: bool
+) -> None:
+    found = annotated(host(state, image=URL, installed=URL), value)
+    assert asked(found, Act.DETACH, holds=True) is allowed
+
+
+@pytest.mark.parametrize("act", [act for act in Act if act not in (Act.DETACH, Act.FORGET)])
+def test_a_wish_to_be_let_go_permits_nothing_else(act: Act) -> None:
+    assert not asked(
+        annotated(host("provisioned", image=URL, installed=URL), '{"force": true}'), act, holds=True
+    )
+
+
+# What a host that was deleted by force left behind
+
+
+def leftover_goes(*live: BareMetalHost | None, act: Act = Act.DELETE, uid: str = "the one before") -> bool:
+    sight = Sight("n", "some state", holds_instance=True, powered_on=True)
+    return guard.refusal_for_leftover(live, uid=uid, act=act, sight=sight) is None
+
+
+def unregistered(found: BareMetalHost) -> BareMetalHost:
+    provisioning = msgspec.structs.replace(found.status.provisioning, id="")
+    return msgspec.structs.replace(
+        found, status=msgspec.structs.replace(found.status, provisioning=provisioning)
+    )
+
+
+def test_the_record_of_a_host_that_is_gone_is_removed() -> None:
+    assert leftover_goes(None, None)
+    assert leftover_goes(host("deleting", deleted=True), uid="u1")
+
+
+def test_a_new_host_of_that_name_that_is_not_registered_yet_loses_nothing() -> None:
+    assert leftover_goes(unregistered(host("")), None)
+
+
+def test_the_record_of_a_live_host_is_not_removed() -> None:
+    assert not leftover_goes(host("provisioned", image=URL, installed=URL), None)
+    assert not leftover_goes(None, host("available")), "whatever its name is"
+
+
+@pytest.mark.parametrize("act", [act for act in Act if act is not Act.DELETE])
+def test_nothing_but_the_record_is_touched_for_a_host_that_is_gone(act: Act) -> None:
+    assert not leftover_goes(None, None, act=act)

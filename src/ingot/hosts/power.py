@@ -21,8 +21,10 @@ from ingot.hosts.host_pass import Pass
 from ingot.hosts.metrics import METRICS
 from ingot.hosts.outcome import SOON, Fail, Outcome, Stay, Wait
 from ingot.hosts.reboots import reboots
+from ingot.hosts.servicing import begin_servicing, go_on_servicing, is_serviced
 from ingot.provisioner import Busy, Failed, NotRegistered, Power, PowerOffMode, Ready, Vitals
 
+UNKNOWN: Final = Wait("the back end does not know the host; it is registered again", look_again=SOON)
 POWER_MANAGED: Final = frozenset({State.AVAILABLE, State.PROVISIONED, State.EXTERNALLY_PROVISIONED})
 
 
@@ -38,7 +40,9 @@ def wanted_power(host: BareMetalHost) -> Power | None:
 async def manage_power(p: Pass) -> Outcome | None:
     """Switch the machine where needed; None when it is as wanted."""
     if not await look_at_vitals(p):
-        return Wait("the back end does not know the host; it is registered again", look_again=SOON)
+        return UNKNOWN
+    if p.state in RUNS_A_SYSTEM and is_serviced(p.status):
+        return await go_on_servicing(p) or await _after_servicing(p)
     return await _bring_about(p)
 
 
@@ -55,21 +59,29 @@ def at_rest(p: Pass, otherwise: str) -> Stay:
     return Stay(f"the host is kept off by annotation {held}; it is switched on when that is removed")
 
 
-async def _bring_about(p: Pass) -> Outcome | None:
+async def _bring_about(p: Pass, *, starts: bool = True) -> Outcome | None:
+    """From what is known of the machine to what is wanted of it."""
     on = p.vitals.powered_on if p.vitals is not None else None
     if on is not None:
         p.change(powered_on=on)
     if on is False and Annotation.REBOOT in p.host.metadata.annotations:
         await drop_reboot(p)
     wanted = wanted_power(p.current)
-    starts = p.state in RUNS_A_SYSTEM and wanted is Power.ON and on is False
-    if starts and (outcome := await attend_data_image(p)) is not None:
-        return outcome
+    if starts and p.state in RUNS_A_SYSTEM and wanted is Power.ON and on is False:
+        outcome = await attend_data_image(p) or await begin_servicing(p)
+        return outcome or await _after_servicing(p)
     if p.host.spec.disable_power_off and on is not False and reboots(p.current).once:
         return await _reboot(p)
     if wanted is None or on is (wanted is Power.ON):
         return None
     return await _switch(p, wanted)
+
+
+async def _after_servicing(p: Pass) -> Outcome | None:
+    """It may have left the machine on or off. Whatever is still different waits for the next reboot."""
+    if not await look_at_vitals(p):
+        return UNKNOWN
+    return await _bring_about(p, starts=False)
 
 
 async def _switch(p: Pass, wanted: Power) -> Outcome | None:

@@ -72,7 +72,7 @@ def is_unread(p: Pass) -> bool:
 async def begun(p: Pass, work: Work) -> None:
     """The back end has taken the order for this work."""
     if work.with_updates:
-        await updates_begun(p)
+        await updates_begun(p, work.change.updates)
 
 
 async def failed(p: Pass, work: Work, *, since: datetime | None = None) -> None:

@@ -6,7 +6,7 @@ failed: so what stands in the spec and not there has still to be done, whoever l
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
 from msgspec.structs import replace
@@ -58,11 +58,12 @@ async def read_components(p: Pass, components: HostFirmwareComponents | None) ->
             return not_yet
 
 
-async def updates_begun(p: Pass) -> None:
-    """The back end has taken the order: what is wanted counts as begun."""
+async def updates_begun(p: Pass, ordered: Collection[FirmwareUpdate]) -> None:
+    """The back end has taken the order for these. What somebody added meanwhile is not among them, and still to be done."""
     components = p.tools.companions.firmware_components.get(p.key)
-    if components is not None:
-        await _write(p, components, begun=components.spec.updates)
+    if components is not None and ordered:
+        known = [*components.status.updates, *ordered]
+        await _write(p, components, begun=[one for one in components.spec.updates if one in known])
 
 
 async def updates_failed(p: Pass, since: datetime | None) -> None:

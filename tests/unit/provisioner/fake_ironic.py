@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from aiohttp import web
+from fake_media import FakeMedia
 
 from ingot.trust import Certificate
 
@@ -50,6 +51,7 @@ AT_ONCE: dict[tuple[str, str], str] = {
     },
     ("inspect wait", "abort"): "inspect failed",
     ("clean wait", "abort"): "clean failed",
+    ("wait call-back", "abort"): "deploy failed",
     **{(state, "abort"): "active" for state in ("service wait", "service hold", "service failed")},
 }
 FROZEN = {
@@ -74,6 +76,8 @@ class FakeIronic:
         self.history: dict[str, list[dict[str, Any]]] = {}
         self.inventories: dict[str, dict[str, Any]] = {}
         self.configdrives: dict[str, Any] = {}
+        self.deploy_steps: dict[str, Any] = {}
+        self.media = FakeMedia(self.change, self.node, fault)
         self.bios: dict[str, list[dict[str, Any]]] = {}
         self.firmware: dict[str, list[dict[str, Any]]] = {}
         self.raid_configs: list[dict[str, Any]] = []
@@ -121,6 +125,7 @@ class FakeIronic:
         routes.add_put("/v1/nodes/{node}/states/raid", self._raid)
         routes.add_get("/v1/nodes/{node}/validate", self._validate)
         routes.add_get("/v1/nodes/{node}/management/boot_device", self._boot_device)
+        self.media.add_routes(routes)
         routes.add_get("/v1/ports", self._ports)
         routes.add_post("/v1/ports", self._create_port)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
@@ -349,6 +354,8 @@ class FakeIronic:
                 node["driver_internal_info"] = {}
             if "configdrive" in body:
                 self.configdrives[node["uuid"]] = body["configdrive"]
+            if "deploy_steps" in body:
+                self.deploy_steps[node["uuid"]] = body["deploy_steps"]
             self.change(node["uuid"], provision_state=begun, target_provision_state=end, last_error=None)
         else:
             text = f'The requested action "{verb}" can not be performed on node "{node["uuid"]}" while it is in state "{state}".'
@@ -468,7 +475,10 @@ def blank_node(name: str | None) -> dict[str, Any]:
 def shown(node: dict[str, Any]) -> dict[str, Any]:
     """As the API shows it: passwords are masked."""
     info = {key: "******" if "password" in key else value for key, value in node["driver_info"].items()}
-    return node | {"driver_info": info, "links": []}
+    instance = dict(node["instance_info"])
+    if "image_pull_secret" in instance:
+        instance["image_pull_secret"] = "******"
+    return node | {"driver_info": info, "instance_info": instance, "links": []}
 
 
 def fault(status: int, text: str) -> web.Response:

@@ -1,0 +1,217 @@
+"""The ways to a system through the Ironic back end: live ISOs, custom deploy steps, OCI registries, starting over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from fake_ironic import FakeIronic
+from ironic_orders import IMAGE, NODE, ORDER, Guard
+
+from ingot.api.baremetalhost import CustomDeploy, Image
+from ingot.provisioner import Act, Busy, ConfigDrive, Deployment, Failed, HostRef, Ready
+from ingot.provisioner.ironic import IronicAccess, IronicProvisioner, SettingsError
+from ingot.provisioner.ironic.settings import PersistentBoot
+from ingot.trust import Secret
+
+LIVE = Image(url="https://127.0.0.1/live.iso", format="live-iso")
+OCI = Image(url="oci://registry.example/os:1")
+COREOS = Image(url="", format="coreos")
+STEP = CustomDeploy(method="install_os")
+DRIVE = ConfigDrive(user_data=Secret("#cloud-config\n"))
+
+
+@pytest.fixture
+def clean(ironic: FakeIronic, host: HostRef) -> HostRef:
+    """A host that is ready to be deployed."""
+    node = ironic.add_node(NODE, "available", power_state="power off")
+    return replace(host, backend_id=node["uuid"])
+
+
+async def deploy(backend: IronicProvisioner, host: HostRef, guard: Guard, order: Deployment) -> object:
+    return await backend.provision(host, order, permit=guard, again=False)
+
+
+async def test_a_live_iso_is_booted_and_gets_no_config_drive(backend, ironic, clean, guard):
+    order = Deployment(image=LIVE, config_drive=DRIVE)
+    assert await deploy(backend, clean, guard, order) == Busy(f"deploying the image {LIVE.url}")
+    node = ironic.node(NODE)
+    assert node["deploy_interface"] == "ramdisk"
+    assert node["instance_info"] == {"boot_iso": LIVE.url, "capabilities": {}}
+    assert ironic.configdrives == {}
+    ironic.finish(NODE)
+    assert await deploy(backend, clean, guard, order) == Ready(None)
+
+
+async def test_after_a_live_iso_an_image_is_written_in_the_usual_way(backend, ironic, clean, guard):
+    ironic.change(NODE, deploy_interface="ramdisk", instance_info={"boot_iso": LIVE.url})
+    await deploy(backend, clean, guard, ORDER)
+    node = ironic.node(NODE)
+    assert node["deploy_interface"] is None
+    assert "boot_iso" not in node["instance_info"]
+    assert node["instance_info"]["image_source"] == IMAGE.url
+
+
+async def test_a_custom_deploy_step_stands_where_the_image_would_be_written(backend, ironic, clean, guard):
+    order = Deployment(custom_deploy=STEP, config_drive=DRIVE)
+    assert await deploy(backend, clean, guard, order) == Busy("deploying the custom deploy step install_os")
+    node = ironic.node(NODE)
+    assert node["deploy_interface"] == "custom-agent"
+    assert "image_source" not in node["instance_info"]
+    assert ironic.deploy_steps[clean.backend_id] == [
+        {"interface": "deploy", "step": "install_os", "args": {}, "priority": 80}
+    ]
+    assert ironic.configdrives[clean.backend_id]["user_data"] == "#cloud-config\n"
+    ironic.finish(NODE)
+    assert await deploy(backend, clean, guard, order) == Ready(None)
+
+
+async def test_a_custom_deploy_step_can_have_an_image(backend, ironic, clean, guard):
+    await deploy(backend, clean, guard, replace(ORDER, custom_deploy=STEP))
+    assert ironic.node(NODE)["instance_info"]["image_source"] == IMAGE.url
+    assert ironic.deploy_steps[clean.backend_id][0]["step"] == "install_os"
+
+
+async def test_coreos_is_another_word_for_the_step_that_installs_it(backend, ironic, clean, guard):
+    await deploy(backend, clean, guard, Deployment(image=COREOS, config_drive=DRIVE))
+    assert ironic.node(NODE)["deploy_interface"] == "custom-agent"
+    assert ironic.deploy_steps[clean.backend_id][0]["step"] == "install_coreos"
+
+
+async def test_an_image_of_a_registry_needs_no_checksum_and_brings_its_pull_secret(
+    backend, ironic, clean, guard
+):
+    order = Deployment(image=OCI, config_drive=DRIVE, pull_secret=Secret("robot:t0ken"))
+    answer = await deploy(backend, clean, guard, order)
+    assert isinstance(answer, Busy)
+    assert "t0ken" not in answer.why
+    assert ironic.node(NODE)["instance_info"] == {
+        "image_source": OCI.url,
+        "image_pull_secret": "robot:t0ken",
+        "capabilities": {},
+    }
+    ironic.finish(NODE)
+    assert await deploy(backend, clean, guard, order) == Ready(None)
+
+
+async def test_a_pull_secret_of_an_earlier_image_is_removed(backend, ironic, clean, guard):
+    ironic.change(NODE, instance_info={"image_source": OCI.url, "image_pull_secret": "robot:t0ken"})
+    await deploy(backend, clean, guard, ORDER)
+    assert "image_pull_secret" not in ironic.node(NODE)["instance_info"]
+
+
+@pytest.mark.parametrize(
+    ("image", "custom", "words"),
+    [
+        (IMAGE, None, None),
+        (LIVE, None, None),
+        (OCI, None, None),
+        (COREOS, None, None),
+        (None, STEP, None),
+        (Image(url="https://x/i.raw", format="raw"), STEP, None),
+        (None, None, "neither an image nor a custom deploy step"),
+        (Image(url="https://x/i.raw", format="raw"), None, "no checksum"),
+        (LIVE, STEP, "installs nothing"),
+    ],
+)
+async def test_what_can_never_be_deployed_is_said_before_anything_is_touched(backend, image, custom, words):
+    why = backend.cannot_deploy(image, custom)
+    assert why is None if words is None else words in why
+
+
+# Starting over
+
+
+async def test_a_deployment_whose_ramdisk_does_not_come_up_is_taken_back_and_begins_anew(
+    backend, ironic, clean, guard
+):
+    await deploy(backend, clean, guard, ORDER)
+    ironic.change(NODE, provision_state="wait call-back")
+    assert isinstance(await deploy(backend, clean, guard, ORDER), Busy)
+    assert ironic.node(NODE)["provision_state"] == "wait call-back"
+    answer = await deploy(backend, clean, guard, replace(ORDER, restart=True))
+    assert isinstance(answer, Busy)
+    assert "begins anew" in answer.why
+    assert ironic.node(NODE)["provision_state"] == "deleting"
+    ironic.finish(NODE)
+    assert isinstance(await deploy(backend, clean, guard, ORDER), Busy)
+    assert ironic.node(NODE)["provision_state"] == "deploying"
+    assert guard.acts == [Act.DEPLOY, Act.UNDEPLOY, Act.DEPLOY]
+
+
+async def test_a_restart_means_nothing_to_a_deployment_that_does_not_wait(backend, ironic, clean, guard):
+    await deploy(backend, clean, guard, ORDER)
+    assert isinstance(await deploy(backend, clean, guard, replace(ORDER, restart=True)), Busy)
+    assert ironic.node(NODE)["provision_state"] == "deploying"
+
+
+async def test_nobody_may_take_back_what_is_not_to_be(backend, ironic, clean, guard):
+    await deploy(backend, clean, guard, ORDER)
+    ironic.change(NODE, provision_state="wait call-back")
+    guard.refuses = {Act.UNDEPLOY}
+    assert isinstance(await deploy(backend, clean, guard, replace(ORDER, restart=True)), Busy)
+    assert ironic.node(NODE)["provision_state"] == "wait call-back"
+
+
+# Taking over
+
+
+async def test_a_host_that_runs_a_live_iso_is_taken_over_as_one(backend, ironic, clean, guard):
+    ironic.change(NODE, provision_state="manageable")
+    assert isinstance(await backend.adopt(clean, LIVE, permit=guard, again=False), Busy)
+    node = ironic.node(NODE)
+    assert (node["provision_state"], node["deploy_interface"]) == ("adopting", "ramdisk")
+    assert node["instance_info"] == {"boot_iso": LIVE.url}
+
+
+async def test_after_an_attempt_that_failed_no_interface_is_changed(backend, ironic, clean, guard):
+    """Ironic refuses to change an interface there."""
+    ironic.change(NODE, provision_state="adopt failed", deploy_interface="custom-agent")
+    assert isinstance(await backend.adopt(clean, IMAGE, permit=guard, again=True), Busy)
+    assert ironic.node(NODE)["deploy_interface"] == "custom-agent"
+
+
+async def test_a_host_without_an_image_is_taken_over_too(backend, ironic, clean, guard):
+    ironic.change(NODE, provision_state="manageable")
+    assert isinstance(await backend.adopt(clean, None, permit=guard, again=False), Busy)
+    assert ironic.node(NODE)["instance_info"] == {}
+    ironic.finish(NODE)
+    assert await backend.adopt(clean, None, permit=guard, again=False) == Ready(None)
+
+
+# Boot devices
+
+
+async def test_the_boot_device_is_persistent_where_that_is_asked_for(where, ironic, clean, guard):
+    persistent = replace(where, persistent_boot=PersistentBoot(live_iso="Always", installed="Never"))
+    async with IronicProvisioner(persistent) as backend:
+        await deploy(backend, clean, guard, ORDER)
+        assert ironic.node(NODE)["driver_info"] == {"force_persistent_boot_device": "Never"}
+        ironic.change(NODE, provision_state="available")
+        await deploy(backend, clean, guard, Deployment(image=LIVE, config_drive=DRIVE))
+        assert ironic.node(NODE)["driver_info"] == {"force_persistent_boot_device": "Always"}
+
+
+async def test_nothing_is_said_of_boot_devices_where_nobody_asked(backend, ironic, clean, guard):
+    await deploy(backend, clean, guard, ORDER)
+    assert ironic.node(NODE)["driver_info"] == {}
+
+
+def test_how_boot_devices_are_set_is_read_from_the_environment():
+    environment = {
+        "IRONIC_ENDPOINT": "https://127.0.0.1:6385",
+        "LIVE_ISO_FORCE_PERSISTENT_BOOT_DEVICE": "Never",
+        "DIRECT_DEPLOY_FORCE_PERSISTENT_BOOT_DEVICE": "Always",
+    }
+    found = IronicAccess.from_environment(environment).persistent_boot
+    assert found == PersistentBoot(live_iso="Never", installed="Always")
+    with pytest.raises(SettingsError, match="expected Default, Always or Never"):
+        IronicAccess.from_environment(environment | {"LIVE_ISO_FORCE_PERSISTENT_BOOT_DEVICE": "yes"})
+
+
+async def test_a_failure_names_what_was_deployed(backend, ironic, clean, guard):
+    order = Deployment(custom_deploy=STEP, config_drive=DRIVE)
+    await deploy(backend, clean, guard, order)
+    ironic.fail(NODE, "no such step")
+    answer = await deploy(backend, clean, guard, order)
+    assert answer == Failed("the custom deploy step install_os cannot be deployed: no such step")

@@ -1,21 +1,19 @@
-"""The `ingot` command: a table of subcommands, each imported only when it is called.
-
-A command that starts in a tenth of a second is one people use; importing the API server to print `--help` would cost more
-than that. So the table holds names and one line of help, and the module behind a name is loaded on use.
-"""
+"""The `ingot` command: a table of subcommands, each imported only when it is called (see `parts.lazy`)."""
 
 from __future__ import annotations
 
-import importlib
 from typing import Final
 
 import click
+
+from ingot.cli.parts.lazy import LazyGroup
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "up": ("ingot.cli.up:up", "Start everything on this machine and show it coming up."),
     "down": ("ingot.cli.down:down", "Stop what `ingot up` started."),
     "status": ("ingot.cli.status:status", "What runs where, and whether it is well."),
     "explain": ("ingot.cli.explain:explain", "Why a host is where it is, what comes next, what you can do."),
+    "host": ("ingot.cli.host:host", "Delete a host, also by force."),
     "crds": ("ingot.cli.crds:crds", "Print the custom resource definitions."),
     "api-server": ("ingot.cli.api_server:api_server", "Run the embedded Kubernetes API."),
     "operator": ("ingot.cli.operator:operator", "Run the controllers."),
@@ -27,19 +25,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
 }
 
 
-class Lazy(click.Group):
-    """A group that knows its commands by name and loads each one on use."""
+class Commands(LazyGroup):
+    """The commands, and what all of them may meet."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        command = getattr(importlib.import_module(module), attribute)
-        assert isinstance(command, click.Command)
-        return command
+    table = COMMANDS
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -52,12 +41,8 @@ class Lazy(click.Group):
                 raise click.ClickException(str(error)) from error
             raise
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, help_text) for name, (_, help_text) in COMMANDS.items()])
 
-
-@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="ingot")
 def main() -> None:
     """Turn bare servers into running machines, declaratively.

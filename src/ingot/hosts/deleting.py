@@ -15,16 +15,13 @@ from ingot.hosts.data_image import let_go as let_data_image_go
 from ingot.hosts.deprovisioning import GIVE_UP_AFTER
 from ingot.hosts.hardware import release_hardware_data
 from ingot.hosts.host_pass import Pass
-from ingot.hosts.leftovers import FORGOTTEN, note_leftover
+from ingot.hosts.leftovers import left_behind, note_leftover
 from ingot.hosts.outcome import Advance, Fail, Gone, Outcome, Stay, Wait
 from ingot.hosts.power import look_at_vitals
 from ingot.hosts.secret_marks import release_secrets
 from ingot.kube import NotFound
 from ingot.provisioner import Busy, Failed, NotRegistered, Power, PowerOffMode, Ready
-from ingot.trust import redact
 
-NEVER_REGISTERED = frozenset({State.NONE, State.UNMANAGED})
-"""States in which the back end has no record of the host."""
 ON_ITS_WAY = frozenset({State.DEPROVISIONING, State.POWERING_OFF_BEFORE_DELETE, State.DELETING})
 BY_FORCE = (
     "to let the host go without the back end, run `ingot host delete --force` or set the annotation "
@@ -100,29 +97,9 @@ async def leave_another_way(p: Pass) -> Outcome | None:
 
 async def _forget(p: Pass) -> Outcome:
     """Let the host go without the back end."""
-    message = "Deleted by force, without the back end."
-    if not p.detached and p.state not in NEVER_REGISTERED:
-        noted = await note_leftover(p)
-        message = f"{message} {_what_is_left(p, noted=noted)}"
-    p.tell(EventReason.FORCE_DELETED, message, "Warning")
+    left = left_behind(p.current, noted=await note_leftover(p))
+    p.tell(EventReason.FORCE_DELETED, f"Deleted by force, without the back end. {left}", "Warning")
     return await _let_go(p)
-
-
-def _what_is_left(p: Pass, *, noted: bool) -> str:
-    name = p.status.provisioning.id
-    record = f"Its record{f' {name}' if name else ''} in the back end"
-    if noted:
-        record += (
-            f" is removed as soon as that answers, and is noted in the ConfigMap {FORGOTTEN} until then."
-        )
-    else:
-        record += (
-            " is left there, and has to be removed by hand: this namespace takes no ConfigMap to note it in."
-        )
-    image = p.status.provisioning.image
-    runs = f"may still run {redact(image.url)}" if image is not None and image.url else "is left as it is"
-    power = "on" if p.status.powered_on else "off"
-    return f"{record} The machine {runs}, and was last seen switched {power}."
 
 
 async def _let_go(p: Pass) -> Outcome:

@@ -11,11 +11,10 @@ from __future__ import annotations
 from ingot.api.baremetalhost import Annotation, ErrorType, OperationalStatus, State
 from ingot.api.detachment import Detachment, detachment, may_be_let_go
 from ingot.hosts.host_pass import Pass
+from ingot.hosts.leftovers import NEVER_REGISTERED
 from ingot.hosts.outcome import Fail, Outcome, Stay, Wait
 from ingot.provisioner import Busy, Failed, Ready
 
-NOTHING_TO_LET_GO = frozenset({State.NONE, State.UNMANAGED})
-"""States in which the back end has never heard of the host."""
 DETACHED = (
     f"the host is detached: nobody manages it until its annotation {Annotation.DETACHED} is removed, and its BMC address "
     "can be changed until then"
@@ -46,7 +45,7 @@ def _attach(p: Pass) -> None:
 
 
 async def _detach(p: Pass, asked: Detachment) -> Outcome:
-    if p.state not in NOTHING_TO_LET_GO:
+    if p.state not in NEVER_REGISTERED:
         match await p.tools.backend.detach(p.ref, force=asked.force, permit=p.permit):
             case Busy(why, detail):
                 return Wait(why, detail)

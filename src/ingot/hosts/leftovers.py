@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
+from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost, OperationalStatus, State
 from ingot.api.core import CONFIG_MAPS, ConfigMap
 from ingot.api.meta import Key
 from ingot.hosts import guard
@@ -36,11 +36,14 @@ from ingot.provisioner import (
     Sight,
 )
 from ingot.provisioner import Change as BackendChange
+from ingot.trust import redact
 
 log = logging.getLogger(__name__)
 
 FORGOTTEN: Final = "ingot-forgotten-hosts"
 """The name of the ConfigMap, in each namespace that needs one."""
+NEVER_REGISTERED: Final = frozenset({State.NONE, State.UNMANAGED})
+"""States in which the back end has no record of the host."""
 WORKERS: Final = 4
 
 
@@ -63,8 +66,32 @@ def leftovers(noted: ConfigMap | None) -> dict[str, Leftover]:
     return found
 
 
+def left_behind(host: BareMetalHost, *, noted: bool = True) -> str:
+    """What a host leaves that is deleted by force, for its user. `noted`: whether we shall know of it."""
+    if host.state in NEVER_REGISTERED:
+        return "The back end never knew the host: nothing is left behind."
+    status = host.status
+    name = status.provisioning.id
+    record = f"Its record{f' {name}' if name else ''} in the back end"
+    if status.operational_status is OperationalStatus.DETACHED:
+        record = "It is detached: the back end has no record of it."
+    elif noted:
+        record += (
+            f" is removed as soon as that answers, and is noted in the ConfigMap {FORGOTTEN} until then."
+        )
+    else:
+        record += (
+            " is left there, and has to be removed by hand: this namespace takes no ConfigMap to note it in."
+        )
+    image = status.provisioning.image
+    runs = f"may go on running {redact(image.url)}" if image is not None and image.url else "is left as it is"
+    return f"{record} The machine {runs}, and was last seen switched {'on' if status.powered_on else 'off'}."
+
+
 async def note_leftover(p: Pass) -> bool:
     """Note that the back end may keep a record of the host. False when this namespace takes no notes."""
+    if p.detached or p.state in NEVER_REGISTERED:
+        return True
     entry = Leftover(uid=p.host.metadata.uid, backend_id=p.status.provisioning.id, since=p.tools.now())
     place = Key(p.key.namespace, FORGOTTEN)
     known = leftovers(p.tools.forgotten.get(place)).get(p.key.name)

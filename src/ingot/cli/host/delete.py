@@ -1,0 +1,142 @@
+"""`ingot host delete NAME`: delete a host, tell what that waits for, and with --force let it go without its back end.
+
+A forced delete asks for the deletion first and for the force afterwards: a host that stays although somebody meant to delete it
+must not carry an annotation that would make its next deletion a forced one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ingot.cli.parts.api_access import ApiAccess, access_from, api_options
+from ingot.cli.parts.sentences import errors_as_sentences
+
+if TYPE_CHECKING:
+    from ingot.api.baremetalhost import BareMetalHost
+    from ingot.api.meta import Key
+    from ingot.kube import Client
+
+
+@click.command()
+@click.argument("name")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Let the host go at once, without the back end. What that leaves behind is printed.",
+)
+@click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until the host is gone.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Seconds to wait at most. The deletion goes on afterwards.",
+)
+@api_options
+def delete(name: str, force: bool, wait: bool, timeout: float | None, **options: Any) -> None:
+    """Delete a host.
+
+    Its system is removed, its machine switched off, and the back end forgets it. What that waits for is printed.
+
+    With --force the host goes although nobody could do any of that: its machine may go on running what is installed. The record
+    in the back end is removed as soon as the back end answers again.
+
+    \b
+    ingot host delete h17
+    ingot host delete -n rack-3 h17 --force
+    """
+    with errors_as_sentences():
+        gone = asyncio.run(_delete(access_from(options), name, force=force, timeout=timeout if wait else 0))
+    if wait and not gone:
+        raise click.ClickException(
+            f"{name} is not gone after {timeout:g} s; its deletion goes on. Without the back end: --force."
+        )
+
+
+async def _delete(api: ApiAccess, name: str, *, force: bool, timeout: float | None) -> bool:
+    """Whether the host is gone. A timeout of 0: nobody waits; None: as long as it takes."""
+    from ingot.api.baremetalhost import BARE_METAL_HOSTS
+    from ingot.api.meta import Key
+    from ingot.hosts.leftovers import left_behind
+    from ingot.kube import NotFound
+
+    key = Key(api.namespace, name)
+    async with api.client() as client:
+        host = await client.get(BARE_METAL_HOSTS, key)
+        with contextlib.suppress(NotFound):
+            # It may have been gone before this, or be gone with the first of the two.
+            await client.delete(BARE_METAL_HOSTS, key, uid=host.metadata.uid)
+            if force:
+                await _force(client, key, host)
+        click.echo(f"{key} is being deleted{' by force' if force else ''}")
+        if force:
+            click.echo(f"  {left_behind(host)}")
+        if (why := _held_up(host)) is not None:
+            click.echo(f"  {why}", err=True)
+        if timeout == 0:
+            return False
+        try:
+            async with asyncio.timeout(timeout):
+                await _until_gone(client, host)
+        except TimeoutError:
+            return False
+        click.echo(f"{key} is gone")
+        return True
+
+
+async def _force(client: Client, key: Key, host: BareMetalHost) -> None:
+    from ingot.api.baremetalhost import BARE_METAL_HOSTS, Annotation
+
+    # The UID makes sure that it is this host, and no other that got its name meanwhile.
+    patch = {"metadata": {"uid": host.metadata.uid, "annotations": {Annotation.FORCE_DELETE: ""}}}
+    await client.patch(BARE_METAL_HOSTS, key, patch)
+
+
+def _held_up(host: BareMetalHost) -> str | None:
+    from ingot.api.baremetalhost import FINALIZER, Annotation
+
+    if Annotation.PAUSED in host.metadata.annotations:
+        return f"it is paused: nothing happens until the annotation {Annotation.PAUSED} is removed."
+    others = [name for name in host.metadata.finalizers if name != FINALIZER]
+    if others:
+        return f"others hold it too, by these finalizers: {', '.join(others)}."
+    return None
+
+
+async def _until_gone(client: Client, host: BareMetalHost) -> None:
+    """Wait, and tell each new sentence about what is waited for."""
+    from ingot.api.baremetalhost import BARE_METAL_HOSTS
+    from ingot.kube import Informer
+
+    gone = asyncio.Event()
+    told = ""
+
+    def look(found: BareMetalHost | None) -> None:
+        nonlocal told
+        if found is None or found.metadata.uid != host.metadata.uid:
+            gone.set()
+        elif found.metadata.deletion_timestamp is not None and (why := _sentence(found)) != told:
+            told = why
+            click.echo(f"  {found.state or 'new'}: {why}")
+
+    namespace, name = host.key
+    hosts = Informer(client, BARE_METAL_HOSTS, namespace=namespace, fields=f"metadata.name={name}")
+    hosts.subscribe(lambda change: look(change.new))
+    watching = asyncio.create_task(hosts.run())
+    try:
+        await hosts.synced()
+        if hosts.get(host.key) is None:
+            return
+        await gone.wait()
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+
+def _sentence(host: BareMetalHost) -> str:
+    from ingot.api.baremetalhost import ConditionType
+
+    found = (one.message for one in host.status.conditions if one.type == ConditionType.PROGRESSING)
+    return next(found, "") or "it begins"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,6 +56,8 @@ DETAILS = HardwareDetails(
 @dataclass
 class Machine:
     known: bool = False
+    id: str = ""
+    """What the machine is called, if not by its usual name; see `rename`."""
     on: bool = False
     instance: Image | None = None
     deployment: Deployment | None = None
@@ -85,6 +87,14 @@ class Machine:
     inspections: list[Inspection] = field(default_factory=list)
     """Every order to inspect, whatever was answered."""
     renewal: str = ""
+    flashed: list[str] = field(default_factory=list)
+    """The firmware that was written, in order."""
+    deaf: bool = False
+    """The firmware takes settings and does not keep them."""
+    service: Service | None = None
+    """What is being changed of a machine in use."""
+    broken: str = ""
+    """Why the last service failed."""
     data_image: str = ""
     subscriptions: dict[str, Subscription] = field(default_factory=dict)
     record_in_the_way: bool = False
@@ -105,6 +115,8 @@ class ScriptedBackend:
         self.network_boot = False
         self.slow: set[str] = set()
         """Verbs that begin what they are told and are not done until `finish`."""
+        self.when_begun: Callable[[], None] | None = None
+        """Called once, when a preparation was begun and nobody has been told so yet."""
         self._scripts: dict[str, deque[Any]] = defaultdict(deque)
         self._held: dict[str, Any] = {}
         self.asked: Counter[str] = Counter()
@@ -127,6 +139,18 @@ class ScriptedBackend:
     def finish(self, key: Key) -> None:
         """What was slow comes to its end."""
         self.machines[key].under_way = False
+        self.tell(key)
+
+    def break_off(self, key: Key, why: str) -> None:
+        """What was slow fails."""
+        machine = self.machines[key]
+        machine.under_way, machine.broken = False, why
+        self.tell(key)
+
+    def rename(self, key: Key, backend_id: str) -> None:
+        """Have a new record of the machine, which knows nothing of what was done before."""
+        machine = self.machines[key]
+        machine.id, machine.order, machine.preparation, machine.under_way = backend_id, "", None, False
         self.tell(key)
 
     def tell(self, key: Key) -> None:
@@ -158,7 +182,7 @@ class ScriptedBackend:
         if credentials_changed:
             machine.orders.append(f"try {access.credentials.username}")
         machine.access = access
-        return Ready(Registered(f"id-of-{host.key.name}"))
+        return Ready(Registered(machine.id or f"id-of-{host.key.name}"))
 
     async def inspect(
         self, host: HostRef, wanted: Inspection, *, permit: Permit, again: bool
@@ -187,20 +211,38 @@ class ScriptedBackend:
         if (scripted := self._scripted("prepare")) is not None:
             return scripted
         machine = self.machines[host.key]
-        if wanted and not machine.under_way and (again or machine.order != wanted.name):
+        if machine.broken:
+            if not again:
+                return Failed(machine.broken)
+            machine.broken, machine.order, machine.preparation = "", "", None
+        self._end_preparation(machine)
+        if wanted and machine.preparation is None and machine.order != wanted.name:
             if (refused := await self._asked(host, permit, Act.CLEAN)) is not None:
                 return refused
             machine.order, machine.preparation = wanted.name, wanted
             machine.under_way = "prepare" in self.slow
             machine.orders.append("prepare")
+            await self._tell_that_it_began()
         if machine.under_way:
             return Busy("cleaning", begun=machine.order == wanted.name)
-        if (done := machine.preparation) is not None:
-            machine.preparation = None
-            if done.raid is not None:
-                machine.raid = done.raid
-            self._change_firmware(machine, done)
+        self._end_preparation(machine)
         return Ready(None)
+
+    def _end_preparation(self, machine: Machine) -> None:
+        done = machine.preparation
+        if done is None or machine.under_way:
+            return
+        machine.preparation = None
+        if done.raid is not None:
+            machine.raid = done.raid
+        self._change_firmware(machine, done)
+
+    async def _tell_that_it_began(self) -> None:
+        if self.when_begun is not None:
+            self.when_begun()
+            self.when_begun = None
+            # Long enough for whoever asked to be gone.
+            await asyncio.sleep(0.1)
 
     async def service(
         self, host: HostRef, wanted: Service, *, permit: Permit, again: bool
@@ -208,19 +250,39 @@ class ScriptedBackend:
         if (scripted := self._scripted("service")) is not None:
             return scripted
         machine = self.machines[host.key]
-        if wanted and (again or machine.order != wanted.name):
+        if not wanted:
+            return self._end_service(machine)
+        if machine.broken and not again:
+            return Failed(machine.broken)
+        if machine.service is None and (machine.broken or machine.order != wanted.name):
             if (refused := await self._asked(host, permit, Act.SERVICE)) is not None:
                 return refused
-            self._change_firmware(machine, wanted)
-            machine.on = True
+            machine.order, machine.service, machine.broken = wanted.name, wanted, ""
             machine.orders.append("service")
+        if machine.service is not None and "service" in self.slow:
+            return Busy("changing the firmware", begun=machine.order == wanted.name)
+        if (done := machine.service) is not None:
+            self._change_firmware(machine, done)
+            machine.service, machine.on = None, True
+        if machine.order != wanted.name:
+            # Something else came to its end just now; what is wanted is begun next.
+            self.tell(host.key)
+            return Busy("the machine is started")
+        return Ready(None)
+
+    @staticmethod
+    def _end_service(machine: Machine) -> Ready[None]:
+        if machine.service is not None or machine.broken:
+            machine.orders.append("end service")
+            machine.service, machine.broken, machine.on = None, "", True
         return Ready(None)
 
     @staticmethod
     def _change_firmware(machine: Machine, wanted: Preparation | Service) -> None:
-        machine.order = wanted.name
-        machine.settings.update(wanted.firmware.settings)
+        if not machine.deaf:
+            machine.settings.update(wanted.firmware.settings)
         for update in wanted.firmware.updates:
+            machine.flashed.append(update.url)
             before = machine.components.get(update.component)
             machine.components[update.component] = Component(
                 name=update.component,
@@ -377,7 +439,10 @@ class ScriptedBackend:
             raise BackendUnavailable(self.away)
         self.asked[verb] += 1
         if verb in self._held:
-            return self._held[verb]
+            held = self._held[verb]
+            if isinstance(held, Exception):
+                raise held
+            return held
         return self._scripts[verb].popleft() if self._scripts[verb] else None
 
     async def _asked(self, host: HostRef, permit: Permit, act: Act) -> Busy | None:

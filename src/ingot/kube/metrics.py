@@ -12,6 +12,8 @@ from typing import Final, cast
 
 from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics
 
+from ingot.kube.meters import Spreads, Tallies
+
 # The time at which each counter was made doubles what is served, and nobody asks for it. (The function has no types.)
 cast("Callable[[], None]", disable_created_metrics)()
 
@@ -25,17 +27,17 @@ WATCH_RESTARTS: Final = Counter(
 )
 CACHED_OBJECTS: Final = Gauge("ingot_cached_objects", "Objects in an informer's cache.", ["kind"])
 QUEUE_LENGTH: Final = Gauge("workqueue_depth", "Keys that are due and wait for a worker.", ["name"])
-QUEUE_ADDS: Final = Counter(
+QUEUE_ADDS: Final = Tallies(
     "workqueue_adds", "Keys that somebody woke and that were not due already.", ["name"]
 )
 QUEUE_RETRIES: Final = Counter("workqueue_retries", "Keys that were put off to a later time.", ["name"])
-QUEUE_WAIT: Final = Histogram(
+QUEUE_WAIT: Final = Spreads(
     "workqueue_queue_duration_seconds",
     "Time from the moment a key is due until a worker takes it.",
     ["name"],
     buckets=(0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60),
 )
-RECONCILES: Final = Counter(
+RECONCILES: Final = Tallies(
     "controller_runtime_reconcile",
     "Reconciles by how they ended: success, requeue_after (look again later), requeue (conflict), error.",
     ["controller", "result"],
@@ -49,7 +51,7 @@ ACTIVE_WORKERS: Final = Gauge(
 MOST_WORKERS: Final = Gauge(
     "controller_runtime_max_concurrent_reconciles", "Keys that can be reconciled at a time.", ["controller"]
 )
-RECONCILE_TIME: Final = Histogram(
+RECONCILE_TIME: Final = Spreads(
     "controller_runtime_reconcile_time_seconds",
     "Time one reconcile took.",
     ["controller"],

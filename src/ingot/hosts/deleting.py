@@ -73,10 +73,17 @@ def waits_for_backend(why: str) -> str:
     return f"the deletion waits for the back end, which does not answer: {why.rstrip('.')}; {BY_FORCE}"
 
 
-async def leave_another_way(p: Pass) -> Outcome | None:
-    """For a host that is being deleted: None when it goes the usual way."""
-    if Annotation.FORCE_DELETE in p.host.metadata.annotations:
-        return await _forget(p)
+async def leave_by_force(p: Pass) -> Outcome | None:
+    """Let a host go without the back end, before anything else could hold it up; None when nobody asked for that."""
+    if not p.deleting or Annotation.FORCE_DELETE not in p.host.metadata.annotations:
+        return None
+    left = left_behind(p.current, noted=await note_leftover(p))
+    p.tell(EventReason.FORCE_DELETED, f"Deleted by force, without the back end. {left}", "Warning")
+    return await _let_go(p)
+
+
+def leave_as_detached(p: Pass) -> Outcome | None:
+    """For a host that is being deleted: where it goes because it is detached, or is to be; None when that says nothing."""
     asked = detachment(p.host)
     if asked is None or p.state is State.DELETING:
         return None
@@ -93,13 +100,6 @@ async def leave_another_way(p: Pass) -> Outcome | None:
         f"the deletion waits until the host has been detached, as its annotation {Annotation.DETACHED} asks for, and that cannot "
         f'be done while it is {p.state or "new"}: remove that annotation, or add "force": true to it'
     )
-
-
-async def _forget(p: Pass) -> Outcome:
-    """Let the host go without the back end."""
-    left = left_behind(p.current, noted=await note_leftover(p))
-    p.tell(EventReason.FORCE_DELETED, f"Deleted by force, without the back end. {left}", "Warning")
-    return await _let_go(p)
 
 
 async def _let_go(p: Pass) -> Outcome:

@@ -8,6 +8,7 @@ that it neither inherits a record nor loses one: what a live host is registered 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable
 from datetime import datetime
@@ -188,7 +189,8 @@ class Leftovers:
     async def _drop(self, noted: ConfigMap, key: Key) -> Done:
         version = noted.metadata.resource_version
         if set(noted.data) == {key.name}:
-            await self._client.delete(CONFIG_MAPS, noted.key, resource_version=version)
+            with contextlib.suppress(NotFound):
+                await self._client.delete(CONFIG_MAPS, noted.key, resource_version=version)
             return Done()
         written = await self._client.patch(
             CONFIG_MAPS, noted.key, {"data": {key.name: None}}, resource_version=version

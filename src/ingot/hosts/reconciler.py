@@ -28,7 +28,7 @@ from ingot.api.meta import Key
 from ingot.api.wire import wire
 from ingot.hosts.capacity import TAKES_A_PLACE, Capacity
 from ingot.hosts.data_image import look_after_data_image, release_data_image
-from ingot.hosts.deleting import leave_another_way, waits_for_backend
+from ingot.hosts.deleting import leave_as_detached, leave_by_force, waits_for_backend
 from ingot.hosts.deprovisioning import GIVE_UP_AFTER
 from ingot.hosts.detaching import detach_or_attach
 from ingot.hosts.firmware import firmware_may_differ, look_after_firmware
@@ -63,6 +63,7 @@ STILL_TO_BE_MADE: Final = frozenset(
 """States from which a host that breaks a rule does not go on. One that runs a system is not held up for it."""
 
 BEFOREHAND: Final[tuple[Callable[[Pass], Awaitable[Outcome | None]], ...]] = (
+    leave_by_force,
     restore_status,
     retry_by_hand,
     known_hardware,
@@ -174,7 +175,7 @@ class HostReconciler:
     async def _one_state(self, p: Pass) -> Outcome:
         state = p.state
         p.mark()
-        if p.deleting and (outcome := await leave_another_way(p)) is not None:
+        if p.deleting and (outcome := leave_as_detached(p)) is not None:
             return outcome
         if (outcome := await detach_or_attach(p)) is not None:
             return outcome

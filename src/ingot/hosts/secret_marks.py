@@ -12,6 +12,7 @@ on who was looking when it happened. Values are none of its business: it sees me
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -90,10 +91,9 @@ async def mark_secrets(p: Pass) -> Outcome | None:
         if change:
             # A label alone overwrites nothing of others; a list of finalizers would.
             version = found.metadata.resource_version if "finalizers" in change else ""
-            _ours(
-                p,
-                await p.tools.client.patch(_METADATA, key, {"metadata": change}, resource_version=version),
-            )
+            with contextlib.suppress(NotFound):
+                patch = {"metadata": change}
+                _ours(p, await p.tools.client.patch(_METADATA, key, patch, resource_version=version))
     return None
 
 
@@ -114,8 +114,10 @@ def _plain(owner: OwnerReference) -> OwnerReference:
 
 def _ours(p: Pass, written: PartialObjectMetadata) -> None:
     """Our own write is no news, to anybody."""
-    p.tools.claimed.add(written.metadata.resource_version)
+    version = written.metadata.resource_version
+    p.tools.claimed.add(version)
     p.tools.secrets.observe(written)
+    p.tools.claimed.discard(version)
 
 
 # Releasing
@@ -209,6 +211,6 @@ class SecretKeeper:
         return (
             host is not None
             and host.metadata.uid == owner.uid
-            and host.spec.bmc.credentials_name != key.name
+            and key not in secret_keys(host)
             and host.metadata.deletion_timestamp is None
         )

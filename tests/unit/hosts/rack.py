@@ -45,6 +45,11 @@ class Operator:
             await asyncio.gather(self._running, return_exceptions=True)
             self._running = None
 
+    def kill(self) -> None:
+        """End it at once, in the middle of whatever it does."""
+        assert self._running is not None
+        self._running.cancel()
+
     async def restart(self) -> None:
         await self.end()
         await self.start()

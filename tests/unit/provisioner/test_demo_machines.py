@@ -291,3 +291,32 @@ async def test_a_demo_host_of_metal3_is_prepared_even_where_nothing_is_to_be_cha
         await play.backend.register(host, ACCESS, credentials_changed=True, again=False)
         answer = await play.backend.prepare(host, Preparation(name="x"), permit=play.permit, again=False)
         assert isinstance(answer, Failed if name.endswith("error") else Busy)
+
+
+@pytest.mark.looptime
+async def test_firmware_settings_can_be_slow_to_read():
+    async with demo(at_once(read_firmware=Behaviour(seconds=3), inspect=Behaviour(seconds=10))) as play:
+        await play.registered()
+        assert isinstance(await play.backend.firmware_settings(play.host), Busy)
+        await play.inspect()
+        began = asyncio.get_running_loop().time()
+        assert isinstance(await play.to_end(lambda: play.backend.firmware_settings(play.host)), Ready)
+        assert asyncio.get_running_loop().time() - began == pytest.approx(3, abs=0.1)
+
+
+async def test_an_order_that_is_under_way_is_told_from_others():
+    slow = at_once(prepare=Behaviour(seconds=FOREVER), inspect=Behaviour(seconds=[0, FOREVER]))
+    async with demo(slow) as play:
+        await play.inspected()
+
+        async def ask() -> object:
+            order = Preparation(name="one", firmware=SETTINGS)
+            return await play.backend.prepare(play.host, order, permit=play.permit, again=False)
+
+        assert (await ask(), await ask()) == (
+            Busy("changing RAID volumes and firmware", begun=True),
+            Busy("changing RAID volumes and firmware", begun=True),
+        )
+        await play.power(Power.OFF)
+        await play.backend.inspect(play.host, Inspection(renewal="new"), permit=play.permit, again=False)
+        assert await ask() == Busy("the ramdisk is looking at the hardware", begun=False)

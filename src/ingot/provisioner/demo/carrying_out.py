@@ -72,7 +72,7 @@ def _standing(hall: Hall, known: Known, order: Order, *, again: bool, restart: b
     work = known.record.works.get(order.kept_as)
     if work is not None and work.under_way:
         replaced = work.stuck and (restart or work.name != order.name)
-        return None if replaced else Busy(work.doing)
+        return None if replaced else Busy(work.doing, begun=work.name == order.name)
     if work is not None and work.failure and work.name == order.name and not (work.told and again):
         work.told = True
         hall.note(known.key)
@@ -113,7 +113,7 @@ async def _begin(hall: Hall, known: Known, order: Order) -> Done | Busy | Failed
     hall.note(key)
     await hall.written()
     if lasts != 0:
-        return Busy(order.doing)
+        return Busy(order.doing, begun=True)
     return Failed(failure, refused_credentials=work.refused_credentials) if failure else DONE
 
 

@@ -17,8 +17,8 @@ from ingot.provisioner import (
 )
 from ingot.provisioner.demo.carrying_out import Done, Order, carry_out
 from ingot.provisioner.demo.firmware import MODEL, NOTHING, SCHEMA, SETTINGS, VENDOR
-from ingot.provisioner.demo.hall import Hall
-from ingot.provisioner.demo.machine import Configures
+from ingot.provisioner.demo.hall import Hall, Known
+from ingot.provisioner.demo.machine import Configures, ReadsFirmware
 from ingot.provisioner.demo.script import Verb
 
 
@@ -49,7 +49,7 @@ async def prepare(
         ),
         doing="changing RAID volumes and firmware",
         name=_name(wanted.name),
-        act=Act.CLEAN,
+        act=Act.CLEAN if wanted else None,
     )
     answer = await carry_out(hall, known, order, permit=permit, again=again)
     return Ready(None) if isinstance(answer, Done) else answer
@@ -90,14 +90,35 @@ def _name(name: str) -> str:
     return name or "unnamed"
 
 
-def firmware_settings(hall: Hall, host: HostRef) -> Ready[FirmwareReport] | NotRegistered:
+async def firmware_settings(hall: Hall, host: HostRef) -> Ready[FirmwareReport] | Busy | NotRegistered:
     known = hall.known(host)
     if known is None:
         return hall.not_registered(host)
+    if not known.record.firmware_read and (not_yet := await _read_firmware(hall, known)) is not None:
+        return not_yet
     if not hall.plan.of(host.key).tells_settings:
         return Ready(NOTHING)
     settings = {**SETTINGS, **known.machine.settings}
     return Ready(FirmwareReport(settings=settings, schema=SCHEMA, vendor=VENDOR, model=MODEL))
+
+
+async def _read_firmware(hall: Hall, known: Known) -> Busy | NotRegistered | None:
+    """The settings of most machines are known at once; of others only a while after their ramdisk ran."""
+    if hall.plan.of(known.key).course(Verb.READ_FIRMWARE).lasts(1) == 0:
+        return None
+    if known.record.inspects and not known.record.inspected:
+        return Busy("the firmware settings are read when the machine was inspected")
+    order = Order(
+        verb=Verb.READ_FIRMWARE, effect=ReadsFirmware(), doing="reading the firmware settings", beside=True
+    )
+    answer = await carry_out(hall, known, order, again=True)
+    match answer:
+        case Failed(message):
+            return Busy(message)
+        case Done():
+            return None
+        case _:
+            return answer
 
 
 def firmware_components(hall: Hall, host: HostRef) -> Ready[tuple[Component, ...]] | NotRegistered:

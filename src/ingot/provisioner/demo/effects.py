@@ -14,6 +14,7 @@ from ingot.provisioner.demo.machine import (
     Inspects,
     Leaves,
     Machine,
+    ReadsFirmware,
     Reboots,
     Record,
     Registers,
@@ -49,6 +50,8 @@ def end(machine: Machine, record: Record, effect: AnyEffect, *, at: float) -> No
         case Inspects():
             record.inspected = True
             _count(machine, "inspect")
+        case ReadsFirmware():
+            record.firmware_read = True
         case Configures():
             _configure(machine, effect)
         case Deploys(system):

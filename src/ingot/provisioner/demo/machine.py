@@ -42,6 +42,10 @@ class Inspects(Effect):
     pass
 
 
+class ReadsFirmware(Effect):
+    pass
+
+
 class Configures(Effect):
     raid: RAID | None = None
     settings: dict[str, str] = {}
@@ -88,6 +92,7 @@ AnyEffect = (
     Registers
     | Adopts
     | Inspects
+    | ReadsFirmware
     | Configures
     | Deploys
     | Undeploys
@@ -136,7 +141,10 @@ class Record(Struct, omit_defaults=True):
     disable_power_off: bool = False
     proof: str = ""
     """Of the credentials that worked; "" before any did."""
+    inspects: bool = True
+    """The machine is to be inspected: its ramdisk runs before anything else does."""
     inspected: bool = False
+    firmware_read: bool = False
     instance: bool = False
     """A system was deployed or adopted here and has not been removed."""
     rebooted: float | None = None

@@ -25,6 +25,8 @@ from ingot.provisioner.demo.script import (
 T = TypeVar("T")
 
 _HANGS: Final = Behaviour(seconds=FOREVER)
+# A host for which there is nothing to prepare passes preparing without asking, unless it has to wait there for something.
+_LATE: Final = Behaviour(seconds=1)
 BY_NAME: Final = {
     "demo-registration-error": HostScript(
         register=Behaviour(fails="always", message="failed to register new host")
@@ -33,9 +35,12 @@ BY_NAME: Final = {
     "demo-available": HostScript(),
     "demo-inspecting": HostScript(inspect=_HANGS),
     "demo-preparing-error": HostScript(
-        prepare=Behaviour(fails="always", message="failed to prepare host", also_without_a_change=True)
+        read_firmware=_LATE,
+        prepare=Behaviour(fails="always", message="failed to prepare host", also_without_a_change=True),
     ),
-    "demo-preparing": HostScript(prepare=Behaviour(seconds=FOREVER, also_without_a_change=True)),
+    "demo-preparing": HostScript(
+        read_firmware=_LATE, prepare=Behaviour(seconds=FOREVER, also_without_a_change=True)
+    ),
     "demo-validation-error": HostScript(provision=Behaviour(fails="always", message="validation failed")),
     "demo-provisioning": HostScript(provision=_HANGS),
     "demo-provisioned": HostScript(),
@@ -46,6 +51,7 @@ FAILURES: Final = {
     Verb.REGISTER: "the management controller of the demo machine does not answer",
     Verb.ADOPT: "the running demo machine cannot be taken over",
     Verb.INSPECT: "the ramdisk of the demo machine found no disks",
+    Verb.READ_FIRMWARE: "the demo machine does not tell its firmware settings",
     Verb.PREPARE: "the demo machine did not take the new configuration",
     Verb.SERVICE: "the demo machine did not take the new firmware",
     Verb.PROVISION: "the image cannot be written to the demo machine's disk",

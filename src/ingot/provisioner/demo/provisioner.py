@@ -148,7 +148,7 @@ class DemoProvisioner:
 
     async def firmware_settings(self, host: HostRef) -> Ready[FirmwareReport] | Busy | NotRegistered:
         self._hall.check()
-        return firmware_settings(self._hall, host)
+        return await firmware_settings(self._hall, host)
 
     async def firmware_components(self, host: HostRef) -> Ready[tuple[Component, ...]] | Busy | NotRegistered:
         self._hall.check()

@@ -23,9 +23,10 @@ async def register(
         machine.record = Record(id=str(uuid.uuid4()), uid=host.uid)
     record = machine.record
     proof = hall.proof(access.credentials.username, access.credentials.password.reveal())
-    told = (host.uid, access.boot_mac, access.disable_power_off)
-    if told != (record.uid, record.boot_mac, record.disable_power_off):
-        record.uid, record.boot_mac, record.disable_power_off = told
+    inspects = access.inspection != "disabled" and not access.runs_a_system
+    told = (host.uid, access.boot_mac, access.disable_power_off, inspects)
+    if told != (record.uid, record.boot_mac, record.disable_power_off, record.inspects):
+        record.uid, record.boot_mac, record.disable_power_off, record.inspects = told
         hall.note(host.key)
         await hall.written()
     if record.proof == proof:

@@ -41,6 +41,7 @@ class Verb(enum.StrEnum):
     REGISTER = "register"
     ADOPT = "adopt"
     INSPECT = "inspect"
+    READ_FIRMWARE = "read_firmware"
     PREPARE = "prepare"
     SERVICE = "service"
     PROVISION = "provision"
@@ -83,6 +84,8 @@ class HostScript(Part):
     register: Behaviour = Behaviour()
     adopt: Behaviour = Behaviour()
     inspect: Behaviour = Behaviour()
+    read_firmware: Behaviour = Behaviour()
+    """Where it takes time: how long after the ramdisk ran for the first time the firmware settings are known."""
     prepare: Behaviour = Behaviour()
     service: Behaviour = Behaviour()
     provision: Behaviour = Behaviour()

@@ -43,6 +43,7 @@ from ingot.hosts.restoring import restore_status
 from ingot.hosts.retries import Retries, grounds
 from ingot.hosts.retrying import retry_by_hand
 from ingot.hosts.secret_marks import mark_secrets
+from ingot.hosts.servicing import is_serviced
 from ingot.hosts.states import HANDLERS, REGISTERED_FIRST, after_deletion, written_first
 from ingot.kube import Again, Conflict, Done
 from ingot.provisioner import BackendUnavailable
@@ -190,7 +191,7 @@ class HostReconciler:
                     pass
                 case Block() if p.deleting:
                     # Without credentials the back end is left with those it has: the host can still be let go.
-                    pass
+                    p.unmanageable = True
                 case Fail() if p.deleting and p.status.error_count > GIVE_UP_AFTER:
                     return Advance(State.DELETING)
                 case _:
@@ -282,7 +283,11 @@ class HostReconciler:
             # What was wrong when it was let go is still wrong when it is attached again.
             return
         if p.status.error_type:
+            # What was begun of servicing goes on until it is said to be over.
+            serviced = is_serviced(p.status)
             p.clear_error()
+            if serviced:
+                p.change(operational_status=OperationalStatus.SERVICING)
         elif p.status.operational_status in (OperationalStatus.NONE, OperationalStatus.DELAYED):
             p.change(operational_status=OperationalStatus.OK)
 
@@ -290,10 +295,12 @@ class HostReconciler:
     def _note_error(
         p: Pass, kind: ErrorType, message: str, *, counted: bool, event: EventReason | None = None
     ) -> None:
+        # An error of another kind in the middle of servicing must not make anybody forget that the machine is in it.
+        serviced = is_serviced(p.status) and kind is not ErrorType.SERVICING
         p.change(
             error_type=kind,
             error_message=message,
-            operational_status=OperationalStatus.ERROR,
+            operational_status=OperationalStatus.SERVICING if serviced else OperationalStatus.ERROR,
             error_count=p.status.error_count + counted,
         )
         if counted:

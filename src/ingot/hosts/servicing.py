@@ -70,14 +70,13 @@ async def go_on_servicing(p: Pass) -> Outcome | None:
     )
     answer = await p.tools.backend.service(p.ref, order, permit=permit, again=again)
     if isinstance(permit, _NothingNew) and permit.was_asked:
-        # Something would have been begun: so nothing is going on any more.
-        answer = Ready(None)
+        # Something would have been begun: so nothing is going on any more, and what may be left of it is tidied up.
+        order = Service(name=order.name)
+        answer = await p.tools.backend.service(p.ref, order, permit=p.permit, again=again)
     match answer:
         case Busy(why, detail, begun=taken):
             if taken:
                 await firmware.begun(p, work)
-            if taken or not again:
-                _note(p, OperationalStatus.SERVICING)
             return Wait(why, detail)
         case NotRegistered(why):
             return Wait(why, look_again=SOON)

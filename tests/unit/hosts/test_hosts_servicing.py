@@ -11,7 +11,7 @@ from ingot.api.hostfirmwarecomponents import HostFirmwareComponents
 from ingot.api.hostfirmwaresettings import HOST_FIRMWARE_SETTINGS, HostFirmwareSettings
 from ingot.api.hostupdatepolicy import HOST_UPDATE_POLICIES
 from ingot.api.meta import Key
-from ingot.provisioner import BackendUnavailable, Component
+from ingot.provisioner import BackendUnavailable, Busy, Component, Failed
 
 PLAIN = "reboot.metal3.io"
 QUIET = {"QuietBoot": "false"}
@@ -346,3 +346,37 @@ async def test_settings_that_the_firmware_takes_and_does_not_show_are_told_and_d
     host = await rack.get(key)
     assert well(host)
     assert orders(rack, key) == ["power off soft", "service"]
+
+
+@pytest.mark.parametrize("failed", [False, True])
+async def test_an_error_of_another_kind_does_not_make_anybody_forget_that_a_host_is_serviced(
+    rack: Rack, failed: bool
+) -> None:
+    key = await wanting(rack, settings=QUIET)
+    rack.backend.slow.add("service")
+    await rack.annotate(key, PLAIN)
+    await rack.until(key, lambda host: "changing the firmware" in rack.sentence(host))
+    machine = rack.backend.machines[key]
+    if failed:
+        machine.service, machine.broken = None, "the flash did not take"
+        rack.backend.tell(key)
+        await rack.until_error(key, "the flash did not take")
+    rack.backend.hold("register", Failed("the BMC does not answer"))
+    await rack.operator.restart()
+    host = await rack.until_error(key, "the BMC does not answer")
+    assert host.status.error_type == ErrorType.REGISTRATION
+    assert serviced(host)
+    rack.backend.hold("register", Busy("trying the BMC"))
+    await rack.operator.restart()
+    await rack.until(key, lambda host: not host.status.error_type)
+    assert serviced(await rack.get(key))
+    rack.backend.let_go("register")
+    rack.backend.slow.discard("service")
+    await rack.operator.restart()
+    if failed:
+        # The failure that was forgotten for the other one is told anew, and mended at the next attempt.
+        await rack.until_error(key, "the flash did not take")
+        await rack.operator.restart()
+    await rack.until(key, well)
+    assert machine.settings["QuietBoot"] == "false"
+    assert machine.orders == ["power off soft", "service", *(["service"] if failed else [])]

@@ -63,7 +63,9 @@ def _objection(host: BareMetalHost, act: Act, sight: Sight) -> str | None:
         return _objection_while_it_runs(host, act)
     match act:
         case Act.CLEAN if state not in CLEANS:
-            return f"cleaning belongs to provisioning and deprovisioning, and the host is {state or 'new'}"
+            return f"cleaning belongs to preparing, provisioning and deprovisioning, and the host is {state or 'new'}"
+        case Act.CLEAN if state is State.PREPARING and deleting:
+            return "it is being deleted, and need not be prepared"
         case Act.CLEAN if sight.holds_instance and not _leaving(host, deleting=deleting):
             return "an operating system is installed on the machine and nobody asked to remove it"
         case Act.DEPLOY if state is not State.PROVISIONING or deleting or wanted(host.spec) is None:

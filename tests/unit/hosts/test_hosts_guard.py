@@ -79,6 +79,7 @@ def test_nothing_is_done_to_a_host_of_the_same_name_that_is_another_one(act: Act
         (host("deprovisioning", installed=URL), Act.CLEAN, True),
         (host("deprovisioning", image=URL), Act.CLEAN, False),
         (host("provisioning", image=URL), Act.CLEAN, False),
+        (host("preparing"), Act.CLEAN, False),
         (host("provisioning", image=URL), Act.DEPLOY, False),
         (host("provisioning", image=URL), Act.UNDEPLOY, True),
         (host("powering off before delete", deleted=True), Act.POWER_OFF, False),
@@ -104,6 +105,10 @@ def test_what_somebody_asked_for_is_done(found: BareMetalHost, act: Act, holds: 
             host("provisioning", image=URL, deleted=True), Act.DEPLOY, False, id="it is being deleted"
         ),
         pytest.param(host("inspecting"), Act.CLEAN, False, id="inspecting cleans nothing"),
+        pytest.param(host("available"), Act.CLEAN, False, id="preparing is written down first"),
+        pytest.param(host("preparing"), Act.CLEAN, True, id="preparing would wipe what is installed"),
+        pytest.param(host("preparing", deleted=True), Act.CLEAN, False, id="what goes is not prepared"),
+        pytest.param(host("preparing", deleted=True), Act.CLEAN, True, id="nor wiped while it is prepared"),
         pytest.param(host("available"), Act.POWER_OFF, False, id="it is to be online"),
         pytest.param(host("inspecting"), Act.POWER_OFF, True, id="something runs on it"),
         pytest.param(host("available"), Act.DELETE, False, id="it is not being deleted"),

@@ -16,7 +16,8 @@ from ingot.hosts.deprovisioning import GIVE_UP_AFTER
 from ingot.hosts.hardware import release_hardware_data
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.leftovers import left_behind, note_leftover
-from ingot.hosts.outcome import Advance, Fail, Gone, Outcome, Stay, Wait
+from ingot.hosts.metrics import METRICS
+from ingot.hosts.outcome import SOON, Advance, Fail, Gone, Outcome, Stay, Wait
 from ingot.hosts.power import look_at_vitals
 from ingot.hosts.secret_marks import release_secrets
 from ingot.kube import NotFound
@@ -28,10 +29,17 @@ BY_FORCE = (
     f"{Annotation.FORCE_DELETE}"
 )
 
+DELAYED = (
+    f"the deletion waits until the host is attached again, as its annotation {Annotation.DETACHED} asks for: remove "
+    "that annotation to have it deprovisioned and deleted, or its deleteAction to have it deleted as it is"
+)
+
 
 async def powering_off(p: Pass) -> Outcome:
-    if p.host.spec.disable_power_off or not await look_at_vitals(p):
+    if p.host.spec.disable_power_off:
         return Advance(State.DELETING)
+    if not await look_at_vitals(p):
+        return _not_known(p, "the back end does not know the host; it is registered again")
     match await p.tools.backend.set_power(
         p.ref,
         Power.OFF,
@@ -44,12 +52,20 @@ async def powering_off(p: Pass) -> Outcome:
         case Ready():
             p.change(powered_on=False)
             return Advance(State.DELETING)
-        case NotRegistered():
-            return Advance(State.DELETING)
+        case NotRegistered(why):
+            return _not_known(p, why)
         case Failed(message):
             if p.status.error_count > GIVE_UP_AFTER:
+                METRICS.count("delete_without_powering_off")
                 return Advance(State.DELETING)
             return Fail(ErrorType.POWER_MANAGEMENT, message)
+
+
+def _not_known(p: Pass, why: str) -> Outcome:
+    if not p.unmanageable:
+        return Wait(why, look_again=SOON)
+    METRICS.count("delete_without_powering_off")
+    return Advance(State.DELETING)
 
 
 async def deleting(p: Pass) -> Outcome:
@@ -90,10 +106,9 @@ def leave_as_detached(p: Pass) -> Outcome | None:
     if not asked.delays_deletion:
         return Advance(State.DELETING)
     if p.detached:
-        return Stay(
-            f"the deletion waits until the host is attached again, as its annotation {Annotation.DETACHED} asks for: remove "
-            "that annotation to have it deprovisioned and deleted, or its deleteAction to have it deleted as it is"
-        )
+        if p.told_last() != DELAYED:
+            METRICS.count("delete_delayed_for_detached")
+        return Stay(DELAYED)
     if p.state in ON_ITS_WAY or may_be_let_go(p.current):
         return None
     return Stay(

@@ -6,6 +6,7 @@ from typing import Final
 
 from ingot.api.baremetalhost import ErrorType, EventReason, State
 from ingot.hosts.host_pass import Pass
+from ingot.hosts.metrics import METRICS
 from ingot.hosts.outcome import SOON, Advance, Fail, Outcome, Wait
 from ingot.hosts.raid import without_software
 from ingot.provisioner import Busy, Failed, NotRegistered, Ready
@@ -23,10 +24,14 @@ async def deprovisioning(p: Pass) -> Outcome:
     ):
         case Busy(why, detail):
             return Wait(why, detail)
+        case NotRegistered() if p.unmanageable:
+            METRICS.count("delete_without_deprovisioning")
+            return Advance(State.DELETING)
         case NotRegistered(why):
-            return Advance(State.DELETING) if p.deleting else Wait(why, look_again=SOON)
+            return Wait(why, look_again=SOON)
         case Failed(message):
             if p.deleting and p.status.error_count > GIVE_UP_AFTER:
+                METRICS.count("delete_without_deprovisioning")
                 return Advance(State.POWERING_OFF_BEFORE_DELETE)
             return Fail(ErrorType.PROVISIONING, message)
         case Ready():

@@ -78,6 +78,8 @@ class Pass:
         """Whether the guard stopped something: the back end and this pass were not of one mind."""
         self.stays_new = False
         """Whether the host goes on counting as one without a status, whatever is written; see `restoring`."""
+        self.unmanageable = False
+        """Whether the host cannot be registered, should the back end not know it, and is to be let go nevertheless."""
         self.note = ""
         """What is to be said beside why the host is where it is, whatever the pass comes to."""
         self._told: list[_Told] = []

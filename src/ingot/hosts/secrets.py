@@ -20,6 +20,7 @@ from ingot.api.baremetalhost import (
 from ingot.api.core import SECRETS, SecretObject
 from ingot.api.meta import Key, Malformed, OwnerReference, SecretReference
 from ingot.hosts.host_pass import Pass
+from ingot.hosts.metrics import METRICS
 from ingot.hosts.outcome import Block
 from ingot.hosts.secret_marks import claim
 from ingot.kube import NotFound
@@ -41,6 +42,7 @@ async def bmc_credentials(p: Pass) -> tuple[Credentials, CredentialsStatus] | Bl
         return _no_credentials("spec.bmc.address is empty. Write the address of the host's BMC.")
     secret = await read_secret(p, name)
     if secret is None:
+        METRICS.count("credentials_missing")
         return _no_credentials(
             f"Secret {name} with the BMC's user name and password does not exist in namespace {p.key.namespace}. "
             "Create it with the keys username and password; the next try starts as soon as it is there."
@@ -51,6 +53,7 @@ async def bmc_credentials(p: Pass) -> tuple[Credentials, CredentialsStatus] | Bl
         return _no_credentials(str(error))
     missing = [part for part, value in (("username", username), ("password", password)) if not value]
     if missing:
+        METRICS.count("credentials_invalid")
         return _no_credentials(
             f"Secret {name} has no {' and no '.join(missing)}. Add it; the next try starts as soon as it is there."
         )

@@ -44,7 +44,6 @@ HANDLERS: Final[dict[State, Handler]] = {
 REGISTERED_FIRST: Final = frozenset(HANDLERS) - {
     State.NONE,
     State.UNMANAGED,
-    State.POWERING_OFF_BEFORE_DELETE,
     State.DELETING,
 }
 """States in which the back end must know the host before anything else is done."""

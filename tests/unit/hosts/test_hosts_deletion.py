@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from rack import IMAGE, NAMESPACE, Rack
 
-from ingot.api.baremetalhost import Annotation
+from ingot.api.baremetalhost import BARE_METAL_HOSTS, FINALIZER, Annotation
 from ingot.api.core import CONFIG_MAPS, EVENTS, SECRETS, ConfigMap
 from ingot.api.dataimage import DATA_IMAGES
 from ingot.api.hardwaredata import HARDWARE_DATA
@@ -128,6 +128,37 @@ async def test_a_host_that_the_back_end_lost_and_that_has_no_credentials_goes(ra
     rack.backend.hold("deprovision", NotRegistered("never heard of it"))
     await rack.delete(key)
     await rack.until_gone(key)
+
+
+async def test_a_host_that_the_back_end_lost_is_registered_again_to_be_switched_off(rack: Rack) -> None:
+    key = await rack.host()
+    await rack.until(key, lambda host: host.status.powered_on)
+    await rack.operator.end()
+    rack.backend.lose_memory()
+    await rack.delete(key)
+    await rack.operator.start()
+    await rack.until_gone(key)
+    assert rack.backend.machines[key].orders[-3:] == ["register", "power off hard", "delete"]
+
+
+@pytest.mark.parametrize("verb", ["deprovision", "set_power", "delete"])
+async def test_a_deletion_goes_on_where_it_was_when_the_operator_starts_anew(rack: Rack, verb: str) -> None:
+    key = await rack.host(image=IMAGE)
+    await rack.until_state(key, "provisioned")
+    before = len(rack.backend.machines[key].orders)
+    rack.backend.hold(verb, Busy("under way"))
+    await rack.delete(key)
+    states = {
+        "deprovision": "deprovisioning",
+        "set_power": "powering off before delete",
+        "delete": "deleting",
+    }
+    await rack.until_state(key, states[verb])
+    await rack.operator.end()
+    rack.backend.let_go(verb)
+    await rack.operator.start()
+    await rack.until_gone(key)
+    assert rack.backend.machines[key].orders[before:] == ["undeploy", "power off hard", "delete"]
 
 
 async def test_a_back_end_that_cannot_forget_a_host_is_tried_again_and_force_is_named(rack: Rack) -> None:
@@ -303,6 +334,17 @@ async def test_a_host_in_long_back_off_is_deleted_by_force_at_once(rack: Rack) -
     await rack.delete(key)
     await rack.until_error(key, "the node is locked")
     await rack.annotate(key, BY_FORCE)
+    await rack.until_gone(key)
+
+
+async def test_a_host_whose_status_cannot_be_taken_over_can_be_deleted_by_force(rack: Rack) -> None:
+    await rack.operator.end()
+    key = await rack.host()
+    broken = {Annotation.STATUS: "{}", BY_FORCE: ""}
+    held = {"annotations": broken, "finalizers": [FINALIZER]}
+    await rack.client.patch(BARE_METAL_HOSTS, key, {"metadata": held})
+    await rack.delete(key)
+    await rack.operator.start()
     await rack.until_gone(key)
 
 

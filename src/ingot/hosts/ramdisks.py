@@ -69,6 +69,10 @@ async def ramdisk(p: Pass) -> Ramdisk | Block | Wait:
     if not may_boot(p.current):
         await _let_go(p)
         return Ramdisk()
+    return await _own(p)
+
+
+async def _own(p: Pass) -> Ramdisk | Block | Wait:
     name = p.host.spec.preprovisioning_network_data_name
     version = ""
     if name:
@@ -83,20 +87,29 @@ async def ramdisk(p: Pass) -> Ramdisk | Block | Wait:
             f"a host with the BMC address {p.host.spec.bmc.address} cannot boot a ramdisk of its own, and hosts here do not boot "
             "another one. Correct spec.bmc.address.",
         )
-    image = await _asked_for(p, wanted(p.current, formats))
-    if isinstance(image, Wait):
-        return image
-    if (error := _condition(image, ConditionType.ERROR)) is not None and error.status == "True":
+    spec = wanted(p.current, formats)
+    image = p.tools.companions.ramdisks.get(p.key)
+    if image is None or image.metadata.deletion_timestamp is None:
+        image = await _asked_for(p, image, spec)
+    elif not _is_usable(image, spec, network_version=version):
+        await _let_go(p)
+        return Wait(
+            f"PreprovisioningImage {p.key.name} is being deleted; another one is asked for once it is gone"
+        )
+    if (error := _error(image)) is not None:
         return Block(
             ErrorType.REGISTRATION,
-            f"the ramdisk of the host cannot be built: PreprovisioningImage {p.key.name} says "
-            f"{error.message or error.reason or 'no more than that'}",
+            f"the ramdisk of the host cannot be built: PreprovisioningImage {p.key.name} says {error}",
         )
-    if (missing := what_is_missing(image, network_version=version)) is not None:
+    missing = what_is_missing(image, network_version=version)
+    if missing is not None and p.state is not State.AVAILABLE:
         return Wait(
             f"waiting for the ramdisk that is built for this host: {missing} in PreprovisioningImage {p.key.name}"
         )
+    # A host that is available boots nothing now: until the image that it needs is there, it keeps the one it had.
     made = image.status
+    if not made.image_url:
+        return Ramdisk()
     return Ramdisk(
         own=OwnRamdisk(
             url=made.image_url,
@@ -125,7 +138,7 @@ def what_is_missing(image: PreprovisioningImage, *, network_version: str) -> str
     ready = _condition(image, ConditionType.READY)
     if ready is None or ready.status != "True":
         return f"it is not ready yet{f' ({ready.message or ready.reason})' if ready is not None else ''}"
-    if ready.observed_generation != image.metadata.generation:
+    if ready.observed_generation != _generation_of_request(image):
         return "it was built for an earlier request"
     if made.architecture != spec.architecture:
         return (
@@ -137,6 +150,27 @@ def what_is_missing(image: PreprovisioningImage, *, network_version: str) -> str
     if built_with.name != spec.network_data_name or built_with.version != network_version:
         return "an earlier network configuration is in it"
     return None if made.image_url else "it has no URL"
+
+
+def _error(image: PreprovisioningImage) -> str | None:
+    """Why the image cannot be built as it is asked for now; None where it can, or where that is not known yet."""
+    found = _condition(image, ConditionType.ERROR)
+    if found is None or found.status != "True":
+        return None
+    if found.observed_generation not in (0, _generation_of_request(image)):
+        return None
+    return found.message or found.reason or "no more than that"
+
+
+def _generation_of_request(image: PreprovisioningImage) -> int:
+    """A deletion counts as a change of its own, and asks for nothing."""
+    return image.metadata.generation - (image.metadata.deletion_timestamp is not None)
+
+
+def _is_usable(image: PreprovisioningImage, spec: PreprovisioningImageSpec, *, network_version: str) -> bool:
+    """Whether an image that is being deleted still serves: nobody builds it anew."""
+    held = HOST_FINALIZER in image.metadata.finalizers
+    return held and image.spec == spec and what_is_missing(image, network_version=network_version) is None
 
 
 def _condition(image: PreprovisioningImage, kind: ConditionType) -> Condition | None:
@@ -151,10 +185,11 @@ def _our_architecture() -> str:
 # The object
 
 
-async def _asked_for(p: Pass, spec: PreprovisioningImageSpec) -> PreprovisioningImage | Wait:
+async def _asked_for(
+    p: Pass, image: PreprovisioningImage | None, spec: PreprovisioningImageSpec
+) -> PreprovisioningImage:
     """The PreprovisioningImage, made or corrected so that it asks for this."""
     images = p.tools.companions.ramdisks
-    image = images.get(p.key)
     if image is None:
         image = await p.tools.client.create(
             PREPROVISIONING_IMAGES,
@@ -171,10 +206,6 @@ async def _asked_for(p: Pass, spec: PreprovisioningImageSpec) -> Preprovisioning
             namespace=p.key.namespace,
         )
         images.observe(image)
-    elif image.metadata.deletion_timestamp is not None and HOST_FINALIZER not in image.metadata.finalizers:
-        return Wait(
-            f"PreprovisioningImage {p.key.name} is being deleted; another one is asked for once it is gone"
-        )
     elif change := _correction(p, image, spec):
         image = await p.tools.client.patch(
             PREPROVISIONING_IMAGES, p.key, change, resource_version=image.metadata.resource_version
@@ -190,12 +221,11 @@ def _correction(p: Pass, image: PreprovisioningImage, spec: PreprovisioningImage
     meta: dict[str, Any] = {}
     if labels := {key: value for key, value in host.labels.items() if have.labels.get(key) != value}:
         meta["labels"] = labels
-    if image.metadata.deletion_timestamp is None:
-        if HOST_FINALIZER not in have.finalizers:
-            meta["finalizers"] = [*have.finalizers, HOST_FINALIZER]
-        if not any(owner.uid == host.uid for owner in have.owner_references):
-            others = [owner for owner in have.owner_references if not owner.controller]
-            meta["ownerReferences"] = wire([*others, owner_of(p.host, controller=True)])
+    if HOST_FINALIZER not in have.finalizers:
+        meta["finalizers"] = [*have.finalizers, HOST_FINALIZER]
+    if not any(owner.uid == host.uid for owner in have.owner_references):
+        others = [owner for owner in have.owner_references if not owner.controller]
+        meta["ownerReferences"] = wire([*others, owner_of(p.host, controller=True)])
     if meta:
         change["metadata"] = meta
     if image.spec != spec:
@@ -208,7 +238,7 @@ def _correction(p: Pass, image: PreprovisioningImage, spec: PreprovisioningImage
 
 
 async def _let_go(p: Pass) -> None:
-    """Somebody deletes the object while the host does not need it: it may go, and is made anew when it is needed."""
+    """Somebody deletes the object, and the host does not need this one: it may go, and is made anew when one is needed."""
     image = p.tools.companions.ramdisks.get(p.key)
     if image is None or image.metadata.deletion_timestamp is None:
         return

@@ -1,0 +1,345 @@
+"""Ramdisks of a host's own: asked for, waited for, accepted only when they fit; and the usual one with its network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from rack import IMAGE, NAMESPACE, Rack
+
+from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost, ErrorType
+from ingot.api.core import SECRETS
+from ingot.api.meta import Key
+from ingot.api.preprovisioningimage import (
+    HOST_FINALIZER,
+    PREPROVISIONING_IMAGES,
+    PreprovisioningImage,
+)
+from ingot.hosts import HostSettings
+from ingot.hosts.ramdisks import may_boot, wanted, what_is_missing
+from ingot.kube import NotFound
+
+OWN = pytest.mark.parametrize("settings", [HostSettings(own_ramdisks=True)], ids=["own ramdisks"])
+
+
+@pytest.fixture
+def key(rack: Rack) -> Key:
+    rack.backend.own_ramdisk_formats = ("iso", "initrd")
+    return Key(NAMESPACE, "h1")
+
+
+async def image(rack: Rack, key: Key) -> PreprovisioningImage:
+    return await rack.client.get(PREPROVISIONING_IMAGES, key)
+
+
+async def is_waited_for(rack: Rack, key: Key) -> PreprovisioningImage:
+    await rack.until(key, lambda host: "waiting for the ramdisk" in str(host.status.conditions))
+    return await image(rack, key)
+
+
+async def build(rack: Rack, key: Key, **more: Any) -> None:
+    """What the controller that builds images does."""
+    asked = await image(rack, key)
+    network: dict[str, str] = {}
+    if asked.spec.network_data_name:
+        secret = await rack.client.get(SECRETS, Key(NAMESPACE, asked.spec.network_data_name))
+        network = {"name": secret.metadata.name, "version": secret.metadata.resource_version}
+    status = {
+        "imageUrl": "https://images.example/h1.iso",
+        "format": "iso",
+        "architecture": asked.spec.architecture,
+        "networkData": network,
+        "conditions": [condition("Ready", asked.metadata.generation), condition("Error", status="False")],
+    }
+    await rack.client.patch(PREPROVISIONING_IMAGES, key, {"status": status | more}, subresource="status")
+
+
+def condition(kind: str, generation: int = 1, *, status: str = "True", message: str = "") -> dict[str, Any]:
+    return {
+        "type": kind,
+        "status": status,
+        "reason": "ImageSuccess",
+        "message": message,
+        "observedGeneration": generation,
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+
+
+@OWN
+async def test_a_host_asks_for_its_ramdisk_and_goes_on_when_it_is_built(rack: Rack, key: Key) -> None:
+    await rack.host(architecture="x86_64")
+    asked = await is_waited_for(rack, key)
+    host = await rack.get(key)
+    assert host.state == "inspecting"
+    assert asked.spec.accept_formats == ["iso", "initrd"]
+    assert asked.spec.architecture == "x86_64"
+    assert [(owner.uid, owner.controller) for owner in asked.metadata.owner_references] == [
+        (host.metadata.uid, True)
+    ]
+    assert HOST_FINALIZER in asked.metadata.finalizers
+    assert rack.backend.machines[key].inspections == []
+    await build(rack, key)
+    await rack.until(key, lambda host: host.state == "available" and host.status.powered_on)
+    access = rack.backend.machines[key].access
+    assert access is not None
+    assert access.ramdisk is not None
+    assert (access.ramdisk.url, access.ramdisk.format) == ("https://images.example/h1.iso", "iso")
+
+
+@OWN
+async def test_an_initrd_comes_with_its_kernel_and_arguments(rack: Rack, key: Key) -> None:
+    rack.backend.own_ramdisk_formats = ("initrd",)
+    await rack.host()
+    await is_waited_for(rack, key)
+    await build(
+        rack, key, format="initrd", kernelUrl="https://images.example/kernel", extraKernelParams="ip=dhcp"
+    )
+    await rack.until_well(key, "available")
+    access = rack.backend.machines[key].access
+    assert access is not None
+    assert access.ramdisk is not None
+    assert access.ramdisk.kernel_url == "https://images.example/kernel"
+    assert access.ramdisk.kernel_params == "ip=dhcp"
+
+
+@OWN
+async def test_labels_of_the_host_are_copied_and_those_of_others_stay(rack: Rack, key: Key) -> None:
+    await rack.host()
+    await is_waited_for(rack, key)
+    await rack.client.patch(PREPROVISIONING_IMAGES, key, {"metadata": {"labels": {"theirs": "1"}}})
+    await rack.client.patch(BARE_METAL_HOSTS, key, {"metadata": {"labels": {"rack": "r7"}}})
+    rack.backend.tell(key)
+    await build(rack, key)
+    await rack.until_well(key, "available")
+    rack.backend.tell(key)
+    await rack.settle()
+    assert (await image(rack, key)).metadata.labels == {"theirs": "1", "rack": "r7"}
+    assert "theirs" not in (await rack.get(key)).metadata.labels
+
+
+@OWN
+async def test_an_image_that_cannot_be_built_is_an_error_until_it_can(rack: Rack, key: Key) -> None:
+    await rack.host()
+    await is_waited_for(rack, key)
+    failed = [condition("Error", message="the disk of the builder is full")]
+    await rack.client.patch(
+        PREPROVISIONING_IMAGES, key, {"status": {"conditions": failed}}, subresource="status"
+    )
+    host = await rack.until_error(key, "the disk of the builder is full")
+    assert host.status.error_type == ErrorType.REGISTRATION
+    await rack.client.patch(PREPROVISIONING_IMAGES, key, {"spec": {"architecture": "s390x"}})
+    await rack.until(key, lambda host: "waiting for the ramdisk" in str(host.status.conditions))
+    await build(rack, key)
+    await rack.until_well(key, "available")
+
+
+@OWN
+async def test_a_host_that_cannot_boot_its_own_says_so(rack: Rack, key: Key) -> None:
+    rack.backend.own_ramdisk_formats = ()
+    await rack.host()
+    host = await rack.until_error(key, "cannot boot a ramdisk of its own")
+    assert host.status.error_type == ErrorType.REGISTRATION
+
+
+@OWN
+async def test_a_changed_network_configuration_is_waited_for_before_the_next_boot(
+    rack: Rack, key: Key
+) -> None:
+    await rack.secret("net", networkData="{}")
+    await rack.host(preprovisioningNetworkDataName="net")
+    asked = await is_waited_for(rack, key)
+    assert asked.spec.network_data_name == "net"
+    await build(rack, key)
+    await rack.until_well(key, "available")
+    await rack.client.patch(SECRETS, Key(NAMESPACE, "net"), {"stringData": {"networkData": "{links: []}"}})
+    await rack.change(key, {"online": False})
+    await rack.until(key, lambda host: not host.status.powered_on)
+    await rack.change(key, {"online": True, "image": IMAGE})
+    await rack.until(key, lambda host: "an earlier network configuration" in str(host.status.conditions))
+    assert "deploy" not in rack.backend.machines[key].orders
+    await build(rack, key)
+    await rack.until_well(key, "provisioned")
+
+
+@OWN
+async def test_a_provisioned_host_needs_no_ramdisk(rack: Rack, key: Key) -> None:
+    await rack.host(image=IMAGE)
+    await is_waited_for(rack, key)
+    await build(rack, key)
+    await rack.until_well(key, "provisioned")
+    await rack.client.patch(
+        PREPROVISIONING_IMAGES, key, {"status": {"conditions": [condition("Error")]}}, subresource="status"
+    )
+    rack.backend.tell(key)
+    await rack.settle()
+    host = await rack.get(key)
+    assert (host.state, host.status.error_message) == ("provisioned", "")
+
+
+@OWN
+async def test_an_image_that_is_deleted_is_used_while_it_is_needed_and_let_go_afterwards(
+    rack: Rack, key: Key
+) -> None:
+    await rack.host()
+    await is_waited_for(rack, key)
+    await build(rack, key)
+    await rack.until(key, lambda host: host.status.powered_on)
+    before = await image(rack, key)
+    await rack.client.delete(PREPROVISIONING_IMAGES, key)
+    await rack.settle()
+    assert (await rack.get(key)).status.error_message == ""
+    assert (await image(rack, key)).metadata.uid == before.metadata.uid
+    await rack.change(key, {"image": IMAGE})
+    await rack.until_well(key, "provisioned")
+    rack.backend.tell(key)
+    await rack.settle()
+    with pytest.raises(NotFound):
+        await image(rack, key)
+    await rack.change(key, {"image": None})
+    again = await is_waited_for(rack, key)
+    assert again.metadata.uid != before.metadata.uid
+
+
+@OWN
+async def test_an_image_that_is_deleted_and_does_not_fit_any_more_is_replaced(rack: Rack, key: Key) -> None:
+    await rack.host()
+    before = await is_waited_for(rack, key)
+    await rack.client.delete(PREPROVISIONING_IMAGES, key)
+    await rack.settle()
+    again = await is_waited_for(rack, key)
+    assert again.metadata.uid != before.metadata.uid
+    await build(rack, key)
+    await rack.until_well(key, "available")
+
+
+@OWN
+async def test_a_host_can_be_deleted_while_it_waits_for_its_ramdisk(rack: Rack, key: Key) -> None:
+    await rack.host()
+    await is_waited_for(rack, key)
+    await rack.delete(key)
+    await rack.until_gone(key)
+
+
+@OWN
+async def test_nothing_is_written_while_nothing_changes(rack: Rack, key: Key) -> None:
+    await rack.host()
+    await is_waited_for(rack, key)
+    await build(rack, key)
+    await rack.until(key, lambda host: host.status.powered_on)
+    await rack.settle()
+    before = (await image(rack, key)).metadata.resource_version
+    for _ in range(3):
+        rack.backend.tell(key)
+        await rack.settle()
+    assert (await image(rack, key)).metadata.resource_version == before
+
+
+# The usual one
+
+
+async def test_the_network_configuration_of_the_usual_ramdisk_goes_to_the_back_end(rack: Rack) -> None:
+    await rack.secret("net", networkData="links: []")
+    key = await rack.host(preprovisioningNetworkDataName="net")
+    await rack.until_well(key, "available")
+    access = rack.backend.machines[key].access
+    assert access is not None
+    assert access.ramdisk is None
+    assert access.ramdisk_network.reveal() == "links: []"
+
+
+async def test_a_missing_network_configuration_is_named_and_noticed_when_it_appears(rack: Rack) -> None:
+    key = await rack.host(preprovisioningNetworkDataName="net")
+    await rack.until_error(key, "Secret net, named by spec.preprovisioningNetworkDataName, does not exist")
+    await rack.secret("net", networkData="links: []")
+    await rack.until_well(key, "available")
+
+
+async def test_a_host_that_runs_is_not_held_up_for_it(rack: Rack) -> None:
+    key = await rack.host(externallyProvisioned=True, preprovisioningNetworkDataName="net")
+    await rack.until_well(key, "externally provisioned")
+
+
+# Rules
+
+
+def host(state: str = "inspecting", **more: Any) -> BareMetalHost:
+    body = {
+        "metadata": {"name": "h1", "namespace": NAMESPACE},
+        "spec": {"online": True} | more.pop("spec", {}),
+        "status": {"provisioning": {"state": state}} | more,
+    }
+    return msgspec.convert(body, BareMetalHost)
+
+
+@pytest.mark.parametrize(
+    ("where", "boots"),
+    [
+        (host("registering"), False),
+        (host("inspecting"), True),
+        (host("inspecting", spec={"inspectionMode": "fast"}), False),
+        (host("preparing"), True),
+        (host("available"), True),
+        (host("provisioning"), True),
+        (host("provisioned"), False),
+        (host("provisioned", operationalStatus="servicing"), True),
+        (host("externally provisioned"), False),
+        (host("externally provisioned", operationalStatus="servicing"), True),
+        (host("deprovisioning"), True),
+        (host("deprovisioning", spec={"automatedCleaningMode": "disabled"}), False),
+        (host("powering off before delete"), False),
+        (host("deleting"), False),
+    ],
+)
+def test_where_a_ramdisk_may_boot(where: BareMetalHost, boots: bool) -> None:
+    assert may_boot(where) is boots
+
+
+def test_the_architecture_is_the_users_then_that_which_was_found_then_ours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "arm64")
+    found = {"cpu": {"arch": "ppc64le"}}
+    assert wanted(host(), ("iso",)).architecture == "aarch64"
+    known = msgspec.json.decode(
+        msgspec.json.encode({"metadata": {"name": "h"}, "status": {"hardware": found}}), type=BareMetalHost
+    )
+    assert wanted(known, ("iso",)).architecture == "ppc64le"
+    assert wanted(host(spec={"architecture": "riscv64"}), ("iso",)).architecture == "riscv64"
+
+
+def built(**more: Any) -> PreprovisioningImage:
+    body: dict[str, Any] = {
+        "metadata": {"name": "h1", "generation": 2},
+        "spec": {"architecture": "x86_64", "acceptFormats": ["iso"], "networkDataName": "net"},
+        "status": {
+            "imageUrl": "https://images.example/h1.iso",
+            "format": "iso",
+            "architecture": "x86_64",
+            "networkData": {"name": "net", "version": "7"},
+            "conditions": [condition("Ready", 2)],
+        }
+        | more,
+    }
+    return msgspec.convert(body, PreprovisioningImage)
+
+
+def test_an_image_that_fits_is_accepted() -> None:
+    assert what_is_missing(built(), network_version="7") is None
+
+
+@pytest.mark.parametrize(
+    ("image", "why"),
+    [
+        (built(conditions=[]), "not ready"),
+        (built(conditions=[condition("Ready", 2, status="False", message="building")]), "building"),
+        (built(conditions=[condition("Ready", 1)]), "earlier request"),
+        (built(architecture="aarch64"), "aarch64"),
+        (built(format="initrd"), "initrd"),
+        (built(networkData={}), "network configuration"),
+        (built(networkData={"name": "net", "version": "6"}), "network configuration"),
+        (built(imageUrl=""), "no URL"),
+    ],
+)
+def test_one_that_does_not_fit_is_not(image: PreprovisioningImage, why: str) -> None:
+    assert why in (what_is_missing(image, network_version="7") or "")

@@ -48,6 +48,7 @@ from ingot.provisioner import (
     Refusal,
     Service,
     Sight,
+    Subscription,
 )
 from ingot.provisioner.ironic import IronicAccess, IronicProvisioner, PushListen, Ramdisk
 from ingot.provisioner.ironic.client import IronicClient
@@ -65,6 +66,7 @@ pytestmark = [
 
 DEADLINE = 180.0
 TURBO = FirmwareChange(settings={"Turbo": "Enabled"})
+EVENTS = Subscription(destination="https://127.0.0.1/events", headers={"Authorization": Secret("s3cret")})
 USER_DATA = "#cloud-config\nhostname: deployed\n"
 
 
@@ -104,6 +106,8 @@ class World:
             username="ingot",
             password_file=self.auth / "password",
             listen_port=ironic_port,
+            # Nobody listens there: the servers boot what they are told to, and take anything into their drives.
+            http_url="https://127.0.0.1:9/",
             bmc_ca_file=self.ca_file,
             webserver_ca_file=self.ca_file,
             push_url=f"https://127.0.0.1:{self.push_port}/v1/push",
@@ -188,7 +192,7 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
     await asyncio.to_thread(ensure)
     world = World(tmp_path_factory.mktemp("world"))
     try:
-        world.start_farm(11)
+        world.start_farm(12)
         world.start_ironic()
 
         async def ramdisk_url() -> str:
@@ -331,6 +335,9 @@ class Bench:
             )
         )
 
+    async def data_image(self, url: str) -> Any:
+        return await self.done(lambda: self.backend.set_data_image(self.ref, url, again=False))
+
     async def delete(self) -> Any:
         return await self.done(lambda: self.backend.delete(self.ref, permit=self.permit))
 
@@ -423,6 +430,33 @@ async def test_a_machine_without_firmware_settings_has_none_to_tell_and_survives
     assert node.provision_state == "manageable"
     assert not node.maintenance
     assert bench.acts == [Act.POWER_OFF, Act.CLEAN, Act.CLEAN]
+
+
+async def test_a_machine_in_use_gets_a_data_image_is_detached_and_taken_over_again(world: World, lab: Lab):
+    bench = Bench(world, lab, 11, cleaning=False)
+    await bench.register()
+    order = bench.order()
+    assert await bench.provision(order) == Ready(None)
+    assert await bench.switch(Power.OFF) == Ready(None)
+    iso = lab.file.ramdisk_url
+    for url, loaded in ((iso, True), (iso, True), ("", False)):
+        assert await bench.data_image(url) == Ready(None)
+        assert bool((await bench.server()).media) is loaded
+    assert await bench.switch(Power.ON) == Ready(None)
+
+    told = await bench.backend.subscribe(bench.ref, EVENTS, again=False)
+    assert isinstance(told, Failed)
+    assert "s3cret" not in told.message
+
+    before = await bench.server()
+    assert await bench.done(
+        lambda: bench.backend.detach(bench.ref, force=False, permit=bench.permit)
+    ) == Ready(None)
+    assert isinstance(await bench.backend.vitals(bench.ref), NotRegistered)
+    assert await bench.kept(order.image) == Ready(None)
+    after = await bench.server()
+    assert (after.running, after.power_actions) == (before.running, before.power_actions)
+    assert bench.acts[-1] is Act.DETACH
 
 
 async def test_a_wrong_password_is_told_and_the_right_one_goes_on(world: World, lab: Lab):

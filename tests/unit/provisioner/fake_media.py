@@ -59,7 +59,7 @@ class FakeMedia:
 
     async def _attach(self, request: web.Request) -> web.Response:
         body = await request.json()
-        assert body["device_type"] == "cdrom"
+        assert (body["device_type"], body["image_download_source"]) == ("cdrom", "http")
         self.attached.append(body["image_url"])
         return self._begin(request, f"https://127.0.0.1/redfish/cdrom-{self._of(request)['uuid']}.iso")
 

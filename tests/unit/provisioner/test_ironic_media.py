@@ -138,6 +138,6 @@ def test_what_ironic_did_and_the_bmc_does_not_show_is_a_failure():
 
 
 def test_while_ironic_holds_the_lock_for_us_the_drive_is_being_changed():
-    node = FullNode(uuid="u", provision_state="active", reservation="127.0.0.1")
-    drive = Drive(loaded=True, mark=WANTED, asked_before=True)
+    node = FullNode(uuid="u", provision_state="active")
+    drive = Drive(loaded=True, mark=WANTED, asked_before=True, changing=True)
     assert isinstance(decide_data_image(node, NOW, drive, WANTED, again=False), Wait)

@@ -196,10 +196,12 @@ class IronicClient:
         return self._decode(body, list[VirtualMedium])
 
     async def attach_cd(self, uuid: str, url: str) -> None:
-        """Begins to put the image into the virtual CD drive."""
-        await self._call(
-            "POST", f"/nodes/{_segment(uuid)}/vmedia", {"device_type": "cdrom", "image_url": url}
-        )
+        """Begins to put the image into the virtual CD drive.
+
+        The BMC can fetch it itself, and is to; Ironic 39 takes that order and copies the image all the same.
+        """
+        order = {"device_type": "cdrom", "image_url": url, "image_download_source": "http"}
+        await self._call("POST", f"/nodes/{_segment(uuid)}/vmedia", order)
 
     async def detach_cd(self, uuid: str) -> None:
         """Begins to empty the virtual CD drive."""

@@ -1,8 +1,8 @@
 """The image in a machine's virtual CD drive.
 
-Ironic fetches the image, serves it under a name of its own, and has the BMC insert it; so what the BMC shows does not tell which
-image it is. That is noted with the node: before the drive is changed that it is being changed, and afterwards to what. Whoever
-finds the first note after a restart changes the drive once more, which does no harm.
+Ironic fetches the image and serves it to the BMC under a name of its own, so what the BMC shows does not tell which image it
+is. That is noted with the node: before the drive is changed that it is being changed, and afterwards to what. Whoever finds
+the first note after a restart changes the drive once more, which does no harm.
 
 Ironic holds the node's lock while it is at it, and says what went wrong in `last_error`; there is no event that can be relied
 on, so the host is looked at again after a moment. The drive is the one that ramdisks boot from: it is left alone while Ironic
@@ -54,11 +54,13 @@ class Drive:
     mark: str
     asked_before: bool
     """We asked for a change, and it has not come to what we wanted."""
+    changing: bool = False
+    """Ironic holds the node's lock, or did when the drive was looked at."""
 
 
 def decide_data_image(node: FullNode, now: datetime, drive: Drive, wanted: str, *, again: bool) -> Decision:
     """`wanted`: the mark of the image that should be in the drive, "" for none."""
-    if drive.asked_before and node.reservation is not None:
+    if drive.asked_before and drive.changing:
         return Wait("changing the image in the virtual CD drive")
     if drive.loaded == bool(wanted) and drive.mark == wanted:
         return Done()
@@ -87,6 +89,8 @@ async def set_data_image(
     node = await nodes.fresh(host)
     if node is None:
         return NotRegistered(nodes.gone(host))
+    # What is seen while Ironic is at it says nothing of what comes of it.
+    changing = node.reservation is not None
     try:
         media = await nodes.client.virtual_media(node.uuid)
     except (Refused, ServerError) as error:
@@ -99,6 +103,7 @@ async def set_data_image(
             loaded=loaded,
             mark=mark if isinstance(mark, str) else "",
             asked_before=nodes.attempts.was_started(node.uuid, Scope.MEDIA),
+            changing=changing or node.reservation is not None,
         )
         return decide_data_image(node, nodes.now(), drive, wanted, again=retry.allowed)
 

@@ -38,6 +38,7 @@ _IMAGE_MISSING: Final = re.compile(
     r"Got HTTP code (?P<code>\d{3}) instead of 200|image href .{0,200}?(?P<other>404)", re.I
 )
 _CHECKSUM: Final = re.compile(r"checksum|hash (?:mismatch|does not match)|failed to verify", re.I)
+_NOWHERE_TO_SERVE_FROM: Final = re.compile(r"Could not attach device .*NoneType")
 _NO_AGENT: Final = re.compile(r"Timeout reached while", re.I)
 _AGENT: Final = re.compile(r"Connection to agent failed", re.I)
 
@@ -62,6 +63,8 @@ def known_cause(text: str, node: Node) -> str:
         return f"the image cannot be fetched: its URL answers HTTP {found['code'] or found['other']}"
     if not about_the_agent and (refused := _BMC_REFUSED.search(text)) is not None:
         return f"{bmc} refused the user name or password (HTTP {refused['code'] or 401})"
+    if _NOWHERE_TO_SERVE_FROM.search(text):
+        return "Ironic has no web server that it could serve the image from; IRONIC_HTTP_URL has to be set where it is started"
     if about_the_agent:
         return "Ironic lost the connection to the ramdisk on the host"
     if _NO_AGENT.search(text):

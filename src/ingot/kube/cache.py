@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+import msgspec
 
 from ingot.api.meta import Key, Object
 from ingot.kube.versions import is_older
@@ -31,8 +32,7 @@ T = TypeVar("T", bound=Object)
 IndexFunction = Callable[[T], Iterable[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Change(Generic[T]):
+class Change(msgspec.Struct, Generic[T], frozen=True, gc=False):
     """An entry that came (`old` is None), changed, or went (`new` is None). `initial`: part of the very first list."""
 
     key: Key
@@ -81,13 +81,14 @@ class Cache(Generic[T]):
 
     def listed(self, found: T) -> Change[T] | None:
         assert self._listed is not None, "begin_list comes first"
-        self._listed.add(found.key)
-        known = self._entries.get(found.key)
-        if found.key in self._written_meanwhile and (
-            self._is_from_before_its_end(found) if known is None else _older(found, known)
+        key = found.key
+        self._listed.add(key)
+        known = self._entries.get(key)
+        if key in self._written_meanwhile and (
+            self._is_from_before_its_end(key, found) if known is None else _older(found, known)
         ):
             return None
-        return self._store(found)
+        return self._store(key, known, found)
 
     def unlisted(self, key: Key, version: str) -> Change[T] | None:
         """What the list showed, or did not show yet, went while it was under way."""
@@ -120,10 +121,11 @@ class Cache(Generic[T]):
 
     def put(self, seen: T) -> Change[T] | None:
         self._advance(seen.metadata.resource_version)
-        known = self._entries.get(seen.key)
-        if self._is_from_before_its_end(seen) or (known is not None and _older(seen, known)):
+        key = seen.key
+        known = self._entries.get(key)
+        if self._is_from_before_its_end(key, seen) or (known is not None and _older(seen, known)):
             return None
-        return self._store(seen)
+        return self._store(key, known, seen)
 
     def remove(self, key: Key, version: str) -> Change[T] | None:
         self._advance(version)
@@ -141,7 +143,7 @@ class Cache(Generic[T]):
     def observe(self, written: T) -> Change[T] | None:
         key, version = written.key, written.metadata.resource_version
         known = self._entries.get(key)
-        if self._is_from_before_its_end(written) or (known is not None and _older(written, known)):
+        if self._is_from_before_its_end(key, written) or (known is not None and _older(written, known)):
             return None
         if known is None and not is_older(self.version, version) and _comparable(self.version, version):
             return None
@@ -150,26 +152,27 @@ class Cache(Generic[T]):
         if _was_its_end(written):
             self._ended[key] = version
             return self._forget(key)
-        return self._store(written)
+        return self._store(key, known, written)
 
-    def _is_from_before_its_end(self, told: T) -> bool:
-        ended, version = self._ended.get(told.key), told.metadata.resource_version
-        return ended is not None and (version == ended or is_older(version, ended))
+    def _is_from_before_its_end(self, key: Key, told: T) -> bool:
+        if not self._ended or (ended := self._ended.get(key)) is None:
+            return False
+        version = told.metadata.resource_version
+        return version == ended or is_older(version, ended)
 
     def _advance(self, version: str) -> None:
         if is_older(version, self.version):
             raise HistoryWentBack(f"version {version} was told after version {self.version}")
         self.version = version
 
-    def _store(self, new: T) -> Change[T] | None:
-        key = new.key
-        old = self._entries.get(key)
+    def _store(self, key: Key, old: T | None, new: T) -> Change[T] | None:
         if old is not None and _same(old, new):
             return None
         if self._compact is not None:
             new = self._compact(new)
         self._entries[key] = new
-        self._reindex(key, old, new)
+        if self._indexes:
+            self._reindex(key, old, new)
         return Change(key, old, new, initial=not self.version)
 
     def _forget(self, key: Key) -> Change[T] | None:

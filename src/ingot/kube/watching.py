@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar, cast
 
 import msgspec
@@ -30,30 +29,26 @@ LONGEST_LINE: Final = 64 * 1024 * 1024
 """No object of a Kubernetes API comes near this; a line that passes it is not a watch event."""
 
 
-@dataclass(frozen=True, slots=True)
-class Put(Generic[T]):
+class Put(msgspec.Struct, Generic[T], frozen=True, gc=False):
     """The object was made or changed."""
 
     object: T
 
 
-@dataclass(frozen=True, slots=True)
-class Removed:
+class Removed(msgspec.Struct, frozen=True, gc=False):
     """The object is not there any more, or not in a shape that can be read."""
 
     key: Key
     version: str
 
 
-@dataclass(frozen=True, slots=True)
-class Bookmark:
+class Bookmark(msgspec.Struct, frozen=True, gc=False):
     """Nothing up to this version has been kept from us."""
 
     version: str
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(msgspec.Struct, frozen=True, gc=False):
     """All that was there at this version has been told; what comes now are changes."""
 
     version: str

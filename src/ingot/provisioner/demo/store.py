@@ -73,7 +73,11 @@ class Store:
         """Take the file over. Raises `DemoStateError` when it cannot be used."""
         if self._path is None:
             return Kept({}, {})
-        kept = await self._in_thread(self._opened, self._path)
+        try:
+            kept = await self._in_thread(self._opened, self._path)
+        except DemoStateError:
+            self._thread.shutdown(wait=False)
+            raise
         self._writing = asyncio.create_task(self._write_until_cancelled(), name="write the demo machines")
         return kept
 

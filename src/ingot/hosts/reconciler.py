@@ -311,10 +311,12 @@ class HostReconciler:
 def broken_rules(host: BareMetalHost) -> str:
     """What is wrong with the host as it is written; "" when nothing is.
 
-    The API refuses such a host, where it asks these rules. A cluster whose webhook is off does not.
+    The API refuses such a host, where it asks these rules. A cluster whose webhook is off does not. Annotations are not
+    judged here: whoever obeys one knows what to do with a value that it should not have.
     """
     kind = BARE_METAL_HOSTS
-    return "; ".join(str(error) for error in check(kind.group, kind.kind, wire(host), None))
+    errors = check(kind.group, kind.kind, wire(host), None)
+    return "; ".join(str(error) for error in errors if not error.path.startswith("metadata.annotations["))
 
 
 def _sentence(message: str) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from ingot.api.baremetalhost import BareMetalHost, ErrorType, OperationalStatus
 from ingot.hosts import guard
@@ -56,6 +57,20 @@ def test_the_record_of_a_host_that_runs_may_be_made_anew_because_it_is_taken_ove
 def test_the_record_of_a_host_that_may_not_run_is_only_forgotten_when_it_is_deleted(state: str) -> None:
     assert not asked(host(state, image=URL), Act.FORGET, holds=True)
     assert asked(host(state, image=URL, deleted=True), Act.FORGET, holds=True)
+
+
+@pytest.mark.parametrize("act", Act)
+@pytest.mark.parametrize("state", ["", "registering", "available"])
+def test_nothing_is_done_to_a_host_that_was_moved_before_its_status_was_taken_over(
+    act: Act, state: str
+) -> None:
+    found = host(state, image=URL, online=False)
+    annotations = {
+        "baremetalhost.metal3.io/status": "{}",
+        "baremetalhost.metal3.io/detached": '{"force": true}',
+    }
+    moved = replace(found, metadata=replace(found.metadata, annotations=annotations))
+    assert not asked(moved, act)
 
 
 @pytest.mark.parametrize("act", Act)

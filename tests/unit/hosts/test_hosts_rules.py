@@ -27,3 +27,12 @@ def test_a_host_that_keeps_the_rules_goes_on() -> None:
 )
 def test_a_host_that_breaks_one_says_which_field(spec: dict[str, object], field: str) -> None:
     assert field in broken_rules(host(**spec))
+
+
+@pytest.mark.parametrize(
+    "annotation", ["inspect.metal3.io", "reboot.metal3.io", "inspect.metal3.io/hardwaredetails"]
+)
+def test_a_value_that_an_annotation_should_not_have_holds_up_nobody(annotation: str) -> None:
+    named = host()
+    metadata = msgspec.structs.replace(named.metadata, annotations={annotation: "please"})
+    assert broken_rules(msgspec.structs.replace(named, metadata=metadata)) == ""

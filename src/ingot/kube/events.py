@@ -100,6 +100,7 @@ class _Waiting:
     message: str
     first: datetime
     last: datetime
+    controller: str = ""
     times: int = 1
 
 
@@ -168,8 +169,12 @@ class EventRecorder:
         reason: str,
         message: str,
         related: ObjectReference | None = None,
+        controller: str = "",
     ) -> None:
-        """Say that something happened to this object. Call it on the event loop."""
+        """Say that something happened to this object. Call it on the event loop.
+
+        `controller`: whose voice it is, if not the recorder's own, as in metal3-NAME-controller.
+        """
         message = message if len(message) <= LONGEST_MESSAGE else message[: LONGEST_MESSAGE - 1] + "…"
         matter = _Matter(obj.metadata.uid, obj.key, type, reason)
         identity = _Identity(matter, message)
@@ -180,7 +185,7 @@ class EventRecorder:
             waiting[identity].times += 1
             waiting[identity].last, waiting[identity].message = time, message
         elif len(waiting) < self._longest_queue and not self._closing:
-            waiting[identity] = _Waiting(reference_to(obj), related, message, time, time)
+            waiting[identity] = _Waiting(reference_to(obj), related, message, time, time, controller)
             self._full = False
         else:
             self._overflow(identity)
@@ -261,12 +266,16 @@ class EventRecorder:
             reason=identity.reason,
             message=waiting.message,
             type=identity.matter.type,
-            source=EventSource(component=self._component),
+            source=EventSource(
+                component=f"metal3-{waiting.controller}-controller" if waiting.controller else self._component
+            ),
             first_timestamp=waiting.first,
             last_timestamp=waiting.last,
             count=waiting.times,
             related=waiting.related,
-            reporting_component=self._reporting,
+            reporting_component=f"metal3.io/{waiting.controller}-controller"
+            if waiting.controller
+            else self._reporting,
         )
 
     def _remember(self, identity: _Identity, written: _Written) -> None:
@@ -281,7 +290,9 @@ class EventRecorder:
             EVENTS.labels("dropped").inc()
             return
         self._full = True
-        why = "the recorder is closed" if self._closing else f"{self._longest_queue} others wait to be written"
+        why = (
+            "the recorder is closed" if self._closing else f"{self._longest_queue} others wait to be written"
+        )
         self._dropped(identity, f"{why}; later ones that are lost for this reason are counted, not logged")
 
     def _dropped(self, identity: _Identity, why: str) -> None:

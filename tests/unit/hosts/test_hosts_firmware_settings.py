@@ -94,6 +94,9 @@ async def test_a_setting_that_is_not_possible_is_told_once_and_changes_nothing(r
     ]
     assert [(event.type, event.count) for event in told] == [("Warning", 1)]
     assert told[0].message.startswith("Invalid BIOS setting: setting ProcTurboMode")
+    assert told[0].involved_object.kind == "HostFirmwareSettings"
+    assert told[0].source.component == "metal3-hostfirmwaresettings-controller"
+    assert told[0].reporting_component == "metal3.io/hostfirmwaresettings-controller"
     assert "prepare" not in rack.backend.machines[key].orders
 
 

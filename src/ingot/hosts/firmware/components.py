@@ -112,6 +112,7 @@ async def _write(
             components,
             type="Warning",
             reason=VALIDATION_FAILED,
+            controller="hostfirmwarecomponents",
             message=f"Invalid Firmware Components: {found.message if found is not None else ''}",
         )
 

@@ -125,5 +125,6 @@ async def _write(
             settings,
             type="Warning",
             reason=VALIDATION_FAILED,
+            controller="hostfirmwaresettings",
             message=f"Invalid BIOS setting: {found.message if found is not None else ''}",
         )

@@ -61,12 +61,12 @@ async def test_a_preparation_without_a_change_does_nothing(play: Play):
 
 async def test_firmware_is_as_it_was_ordered(play: Play):
     await play.inspected()
-    before = await play.backend.firmware_settings(play.host)
+    before = await play.to_end(lambda: play.backend.firmware_settings(play.host))
     assert isinstance(before, Ready)
     assert before.value.settings["ProcTurboMode"] == "Enabled"
     assert before.value.schema["ProcTurboMode"].allowable_values == ["Enabled", "Disabled"]
     assert await play.prepare() == Ready(None)
-    after = await play.backend.firmware_settings(play.host)
+    after = await play.to_end(lambda: play.backend.firmware_settings(play.host))
     assert isinstance(after, Ready)
     assert after.value.settings == {**before.value.settings, "ProcTurboMode": "Disabled"}
 
@@ -198,7 +198,8 @@ async def test_a_failure_is_told_and_only_then_tried_anew(play: Play, verb: str)
     first = await ask(again=False)
     assert isinstance(first, Failed)
     assert first.message
-    assert await ask(again=False) == first, "nothing is tried anew that nobody asked for"
+    if verb not in play.stage.answers_at_once:
+        assert await ask(again=False) == first, "nothing is tried anew that nobody asked for"
     assert isinstance(await ask(again=True), Failed), "the second attempt failed too, and that is told"
     assert isinstance(await ask(again=True), Ready)
 

@@ -26,6 +26,8 @@ class Order:
     """Orders of one slot replace each other; by default those of one verb."""
     name: str = ""
     """An order of another name is another order."""
+    once: bool = False
+    """The name stays on record when the order is fulfilled: it is never begun again."""
     act: Act | None = None
     """What has to be permitted before it begins."""
     beside: bool = False
@@ -102,7 +104,7 @@ async def _begin(hall: Hall, known: Known, order: Order) -> Done | Busy | Failed
         refused_credentials=bool(failure) and course.refuses_credentials,
         beside=order.beside,
     )
-    if order.name:
+    if order.once:
         record.begun[order.verb] = order.name
     effects.begin(machine, record, order.effect)
     if lasts == 0:

@@ -49,6 +49,7 @@ async def prepare(
         ),
         doing="changing RAID volumes and firmware",
         name=_name(wanted.name),
+        once=True,
         act=Act.CLEAN if wanted else None,
     )
     answer = await carry_out(hall, known, order, permit=permit, again=again)
@@ -79,6 +80,7 @@ async def service(
         ),
         doing="changing the firmware of the machine in use",
         name=wanted.name,
+        once=True,
         act=Act.SERVICE,
     )
     answer = await carry_out(hall, known, order, permit=permit, again=again)

@@ -30,6 +30,7 @@ async def inspect(
         doing="the ramdisk is looking at the hardware",
         # Any look that is under way will do, where none is asked for by name.
         name=wanted.renewal or (work.name if work is not None else ""),
+        once=True,
         act=Act.POWER_OFF,
     )
     answer = await carry_out(hall, known, order, permit=permit, again=again, restart=wanted.restart)

@@ -108,7 +108,9 @@ class MachinePlan:
             said.append(getattr(layer, verb.value))
             if verb is Verb.SOFT_POWER_OFF and layer is not USUAL:
                 said.append(layer.power_off)
-            said.append(layer.others)
+            # Firmware settings are there to be read, on most machines, whatever else is slow.
+            if verb is not Verb.READ_FIRMWARE:
+                said.append(layer.others)
         seconds = next((one.seconds for one in said if one.seconds is not None), 0.0)
         fails = next((one.fails for one in said if one.fails is not None), 0)
         return Course(

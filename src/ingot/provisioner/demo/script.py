@@ -80,7 +80,7 @@ class HostScript(Part):
     """How one machine, or a group of them, behaves."""
 
     others: Behaviour = Behaviour()
-    """Every verb that is not named here."""
+    """Every verb that is not named here, but for `read_firmware`."""
     register: Behaviour = Behaviour()
     adopt: Behaviour = Behaviour()
     inspect: Behaviour = Behaviour()

@@ -6,8 +6,8 @@ from ingot.api.baremetalhost import ErrorType, EventReason, State
 from ingot.api.installed import needs_provisioning, wanted
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.inspecting import inspection_is_asked_for
-from ingot.hosts.outcome import Advance, Block, Outcome, Stay
-from ingot.hosts.power import manage_power
+from ingot.hosts.outcome import Advance, Block, Outcome
+from ingot.hosts.power import at_rest, manage_power
 from ingot.hosts.preparing import is_unprepared
 from ingot.hosts.profiles import root_device
 from ingot.hosts.pull_secrets import pull_secret
@@ -26,7 +26,7 @@ async def available(p: Pass) -> Outcome:
         p.change(provisioning_fail_count=0)
     if needs_provisioning(p.current):
         return await _begin(p)
-    return await manage_power(p) or Stay(_waits_for(p))
+    return await manage_power(p) or at_rest(p, _waits_for(p))
 
 
 def _waits_for(p: Pass) -> str:

@@ -93,6 +93,8 @@ def _is_unrestored(host: BareMetalHost) -> bool:
 
 
 def _objection_while_it_runs(host: BareMetalHost, act: Act) -> str | None:
+    if act is Act.POWER_OFF and host.status.operational_status is OperationalStatus.SERVICING:
+        return "its firmware is being changed, and a power off can spoil the machine"
     if act is Act.POWER_OFF and _is_to_be_stopped(host):
         return None
     if act is Act.SERVICE and _is_serviced(host):

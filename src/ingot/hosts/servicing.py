@@ -86,6 +86,8 @@ async def go_on_servicing(p: Pass) -> Outcome | None:
         case Ready():
             await firmware.begun(p, work)
             await _over(p, work)
+            # The guard goes by what is written, and lets nobody switch off a machine that is being serviced.
+            await p.save("the firmware has been changed, and the machine is started")
             return None
 
 

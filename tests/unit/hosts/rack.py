@@ -8,7 +8,7 @@ from typing import Any
 
 from scripted import ScriptedBackend
 
-from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
+from ingot.api.baremetalhost import BARE_METAL_HOSTS, Annotation, BareMetalHost
 from ingot.api.core import EVENTS, SECRETS
 from ingot.api.hardwaredata import HARDWARE_DATA, HardwareData
 from ingot.api.meta import Key
@@ -133,6 +133,16 @@ class Rack:
         return await self.until(
             key, lambda host: host.status.provisioning.state == state and not host.status.error_type
         )
+
+    async def until_rebooted(self, key: Key) -> BareMetalHost:
+        """Wait until a reboot that was asked for is over: nobody asks any more, and the machine was started."""
+
+        def over(host: BareMetalHost) -> bool:
+            started = self.backend.machines[key].orders[-1:] in (["power on"], ["service"])
+            asked = Annotation.REBOOT in host.metadata.annotations
+            return started and not asked and host.status.powered_on
+
+        return await self.until(key, over)
 
     async def until_gone(self, key: Key) -> None:
         async with asyncio.timeout(30):

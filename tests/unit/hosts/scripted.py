@@ -99,6 +99,7 @@ class Machine:
     subscriptions: dict[str, Subscription] = field(default_factory=dict)
     record_in_the_way: bool = False
     """The machine runs, and the record of it has to be dropped and made anew before it can be adopted."""
+    power_failure: bool = False
     restarts: int = 0
     """How often somebody wanted the ramdisk to be booted once more."""
     orders: list[str] = field(default_factory=list)
@@ -354,7 +355,7 @@ class ScriptedBackend:
         machine = self.machines[host.key]
         if not machine.known:
             return NotRegistered("never heard of it")
-        return Vitals(powered_on=machine.on, health="OK")
+        return Vitals(powered_on=machine.on, power_failure=machine.power_failure, health="OK")
 
     async def set_power(
         self, host: HostRef, wanted: Power, *, mode: PowerOffMode, permit: Permit, again: bool

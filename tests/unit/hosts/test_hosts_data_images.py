@@ -56,7 +56,7 @@ def attached(image: DataImage) -> str:
 
 async def reboot(rack: Rack, key: Key) -> None:
     await rack.annotate(key, PLAIN)
-    await rack.until(key, lambda host: PLAIN not in host.metadata.annotations and host.status.powered_on)
+    await rack.until_rebooted(key)
 
 
 async def with_an_image(rack: Rack) -> Key:

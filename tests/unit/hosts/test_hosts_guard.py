@@ -207,7 +207,13 @@ def test_a_host_in_use_is_serviced_once_that_is_written_down(state: str) -> None
     assert not asked(in_use(state), Act.SERVICE, holds=True)
     assert asked(in_use(state, operational="servicing"), Act.SERVICE, holds=True)
     assert asked(in_use(state, operational="error", error="servicing error"), Act.SERVICE, holds=True)
-    assert not asked(in_use(state, operational="servicing"), Act.POWER_OFF, holds=True)
+
+
+def test_a_host_whose_firmware_is_being_changed_is_not_switched_off_before_that_is_over() -> None:
+    for annotations in ({}, {PLAIN: ""}, {HELD: '{"mode": "hard"}'}):
+        assert not asked(in_use(operational="servicing", annotations=annotations), Act.POWER_OFF, holds=True)
+    failed = in_use(operational="error", error="servicing error", annotations={PLAIN: ""})
+    assert asked(failed, Act.POWER_OFF, holds=True)
 
 
 @pytest.mark.parametrize("state", ["available", "preparing", "provisioning", "deprovisioning"])

@@ -32,13 +32,11 @@ def not_asked(host: BareMetalHost) -> bool:
 # One reboot
 
 
-@pytest.mark.parametrize(
-    ("value", "mode"), [("", "soft"), ('{"mode": "soft"}', "soft"), ('{"mode": "hard"}', "hard")]
-)
+@pytest.mark.parametrize(("value", "mode"), [("", "soft"), ('{"mode": "hard"}', "hard")])
 async def test_a_plain_annotation_is_one_reboot_and_goes(rack: Rack, value: str, mode: str) -> None:
     key = await provisioned(rack)
     await rack.annotate(key, PLAIN, value)
-    host = await rack.until(key, lambda host: not_asked(host) and host.status.powered_on)
+    host = await rack.until_rebooted(key)
     await rack.settle()
     assert rack.backend.machines[key].orders == [f"power off {mode}", "power on"]
     assert host.state == "provisioned"
@@ -50,8 +48,7 @@ async def test_a_host_that_somebody_else_installed_is_rebooted_as_well(rack: Rac
     await rack.until(key, lambda host: host.state == "externally provisioned" and host.status.powered_on)
     rack.backend.machines[key].orders.clear()
     await rack.annotate(key, PLAIN)
-    await rack.until(key, not_asked)
-    await rack.until(key, lambda host: host.status.powered_on)
+    await rack.until_rebooted(key)
     assert rack.backend.machines[key].orders == ["power off soft", "power on"]
 
 
@@ -85,8 +82,7 @@ async def test_a_reboot_is_neither_lost_nor_done_twice_when_the_operator_dies_in
     rack.backend.let_go("set_power")
     rack.backend.machines[key].on = not off
     await rack.operator.start()
-    await rack.until(key, not_asked)
-    await rack.until(key, lambda host: host.status.powered_on)
+    await rack.until_rebooted(key)
     await rack.settle()
     assert rack.backend.machines[key].orders == (["power on"] if off else ["power off soft", "power on"])
 
@@ -189,8 +185,7 @@ async def test_an_available_host_is_rebooted_only_by_force(rack: Rack) -> None:
     await rack.settle()
     assert rack.backend.machines[key].orders == []
     await rack.annotate(key, PLAIN, '{"mode": "hard", "force": true}')
-    await rack.until(key, not_asked)
-    await rack.until(key, lambda host: host.status.powered_on)
+    await rack.until_rebooted(key)
     assert rack.backend.machines[key].orders == ["power off hard", "power on"]
 
 
@@ -253,7 +248,7 @@ async def test_a_power_off_that_failed_is_an_error_and_the_next_one_is_hard(rack
     assert host.status.error_count == 1
     assert PLAIN in host.metadata.annotations
     await rack.operator.restart()
-    host = await rack.until(key, lambda host: not_asked(host) and host.status.powered_on)
+    host = await rack.until_rebooted(key)
     await rack.until_well(key, "provisioned")
     assert rack.backend.machines[key].orders == ["power off hard", "power on"]
     assert "PowerManagementError" in await rack.event_reasons()
@@ -268,7 +263,7 @@ async def test_a_power_off_stays_hard_while_it_is_under_way_after_a_failure(rack
     host = await rack.until_well(key, "provisioned")
     assert host.status.error_count == 1
     rack.backend.tell(key)
-    await rack.until(key, lambda host: not_asked(host) and host.status.powered_on)
+    await rack.until_rebooted(key)
     assert rack.backend.machines[key].orders == ["power off hard", "power on"]
 
 
@@ -282,6 +277,19 @@ async def test_a_machine_that_somebody_switched_off_by_hand_is_noticed_and_switc
     rack.backend.tell(key)
     await rack.until(key, lambda host: host.status.powered_on)
     assert rack.backend.machines[key].orders == ["power on"]
+
+
+async def test_a_host_whose_power_controls_cannot_be_reached_is_not_manageable_until_they_can(
+    rack: Rack,
+) -> None:
+    def manageable(host: BareMetalHost) -> str:
+        return next(found.reason for found in host.status.conditions if found.type == "Manageable")
+
+    key = await provisioned(rack)
+    for failure, reason in ((True, "PowerFailure"), (False, "Manageable")):
+        rack.backend.machines[key].power_failure = failure
+        rack.backend.tell(key)
+        await rack.until(key, lambda host, reason=reason: manageable(host) == reason)
 
 
 async def test_a_host_is_deleted_while_it_is_held_off(rack: Rack) -> None:

@@ -84,6 +84,28 @@ async def test_settings_and_updates_are_changed_between_off_and_on(rack: Rack) -
     assert orders(rack, key) == ["power off soft", "service"], "once is enough"
 
 
+async def test_a_host_that_somebody_else_installed_is_serviced_as_well(rack: Rack) -> None:
+    key = await rack.host(externallyProvisioned=True)
+    body = {"metadata": {"name": key.name}, "spec": {"firmwareSettings": "onReboot"}}
+    await rack.client.create(HOST_UPDATE_POLICIES, body, namespace=NAMESPACE)
+    await rack.until(key, lambda host: host.state == "externally provisioned" and host.status.powered_on)
+    await want(rack, key, QUIET)
+    await until_settings(rack, key, _changes)
+    await rack.annotate(key, PLAIN)
+    await rack.until_rebooted(key)
+    assert rack.backend.machines[key].settings["QuietBoot"] == "false"
+
+
+async def test_a_policy_that_is_closed_meanwhile_ends_what_waits(rack: Rack) -> None:
+    key = await wanting(rack, settings=QUIET)
+    rack.backend.slow.add("service")
+    await rack.annotate(key, PLAIN)
+    await rack.until(key, lambda host: "changing the firmware" in rack.sentence(host))
+    await rack.client.delete(HOST_UPDATE_POLICIES, key)
+    await rack.until(key, well)
+    assert orders(rack, key) == ["power off soft", "service", "end service"]
+
+
 async def test_nothing_is_changed_until_somebody_reboots_the_host(rack: Rack) -> None:
     key = await wanting(rack, V2, settings=QUIET)
     await rack.settle()
@@ -95,8 +117,7 @@ async def test_nothing_is_changed_until_somebody_reboots_the_host(rack: Rack) ->
     ("policy", "changed"),
     [
         ({}, ([], False)),
-        ({"firmwareSettings": "onPreparing", "firmwareUpdates": "onPreparing"}, ([], False)),
-        ({"firmwareSettings": "onReboot"}, (["service"], False)),
+        ({"firmwareSettings": "onReboot", "firmwareUpdates": "onPreparing"}, (["service"], False)),
         ({"firmwareUpdates": "onReboot"}, (["service"], True)),
     ],
 )
@@ -109,7 +130,7 @@ async def test_only_what_the_policy_opens_is_changed(
     await until_settings(rack, key, _changes)
     await until_components(rack, key, _changes)
     await rack.annotate(key, PLAIN)
-    await rack.until(key, lambda host: PLAIN not in host.metadata.annotations and well(host))
+    await rack.until_rebooted(key)
     services, updated = changed
     machine = rack.backend.machines[key]
     assert [order for order in machine.orders if order == "service"] == services
@@ -150,10 +171,11 @@ async def test_updates_count_as_begun_once_the_back_end_has_taken_them_and_are_n
     assert rack.backend.machines[key].components["bios"].current_version == "v2.bin"
 
 
-@pytest.mark.parametrize("finished", [False, True])
-@pytest.mark.parametrize("wishes", ["settings", "updates", "both"])
+@pytest.mark.parametrize(
+    ("wishes", "finished"), [("settings", False), ("updates", False), ("updates", True), ("both", True)]
+)
 async def test_firmware_that_was_being_changed_when_the_operator_died_is_neither_lost_nor_changed_twice(
-    rack: Rack, finished: bool, wishes: str
+    rack: Rack, wishes: str, finished: bool
 ) -> None:
     """`finished`: whether the machine came to the end while nobody looked."""
     key = await wanting(
@@ -327,7 +349,7 @@ async def test_a_reboot_that_is_asked_for_while_a_host_is_serviced_comes_afterwa
     assert orders(rack, key) == ["power off soft", "service"]
     assert PLAIN in (await rack.get(key)).metadata.annotations
     await done(rack, key)
-    await rack.until(key, lambda host: PLAIN not in host.metadata.annotations and well(host))
+    await rack.until_rebooted(key)
     assert orders(rack, key) == ["power off soft", "service", "power off soft", "power on"]
 
 
@@ -337,7 +359,7 @@ async def test_settings_that_the_firmware_takes_and_does_not_show_are_told_and_d
     key = await wanting(rack, settings=QUIET)
     rack.backend.machines[key].deaf = True
     await rack.annotate(key, PLAIN)
-    await rack.until(key, lambda host: PLAIN not in host.metadata.annotations and well(host))
+    await rack.until_rebooted(key)
     await rack.settle()
     assert "ServicingError" in await rack.event_reasons()
     for _ in range(2):

@@ -20,6 +20,8 @@ from ingot.hosts.raid import raid_begun, raid_done, raid_failed, raid_to_make
 from ingot.provisioner import Busy, Failed, NotRegistered, Preparation, Ready
 
 BEGINS: Final = f"{State.PREPARING} starts"
+MOST_NAMED: Final = 5
+"""Settings that are named one by one where all of them are wrong."""
 
 
 def is_unprepared(p: Pass) -> bool:
@@ -28,8 +30,8 @@ def is_unprepared(p: Pass) -> bool:
 
 
 async def preparing(p: Pass) -> Outcome:
-    if firmware.is_unread(p):
-        return Wait("the firmware of the machine is to be read first")
+    if firmware.is_unread(p) and (not_yet := await firmware.read_firmware(p)) is not None:
+        return _reading(not_yet)
     work = firmware.work_when_preparing(p)
     order = _order(p, work)
     # What waited here before may still be going on, also when nothing of it is wanted any more.
@@ -90,9 +92,8 @@ async def _note(p: Pass, work: firmware.Work, order: Preparation) -> None:
 
 
 async def _read_back(p: Pass, work: firmware.Work, order: Preparation) -> Outcome | None:
-    not_yet = await firmware.read_firmware(p)
-    if not_yet is not None:
-        return Wait(f"the firmware is read back: {not_yet.why}")
+    if (not_yet := await firmware.read_firmware(p)) is not None:
+        return _reading(not_yet)
     if order.raid is not None:
         applied = p.status.provisioning.raid
         p.change_provisioning(raid=raid_done(p.host.spec.raid, order.raid, applied))
@@ -101,12 +102,16 @@ async def _read_back(p: Pass, work: firmware.Work, order: Preparation) -> Outcom
     return None
 
 
+def _reading(not_yet: Busy | NotRegistered) -> Wait:
+    why = f"the firmware of the machine is read: {not_yet.why}"
+    return Wait(why) if isinstance(not_yet, Busy) else Wait(why, look_again=SOON)
+
+
 def _refused_by_firmware(p: Pass, left: dict[str, str]) -> str:
     found = p.tools.companions.firmware_settings.get(p.key)
     present = found.present() if found is not None else {}
-    shown = ", ".join(
-        f"{name} (wanted {value}, is {present.get(name, 'absent')})" for name, value in left.items()
-    )
+    named = [f"{name} (wanted {value}, is {present.get(name, 'absent')})" for name, value in left.items()]
+    shown = ", ".join(named[:MOST_NAMED]) + (", …" if len(named) > MOST_NAMED else "")
     return (
         f"the firmware took the settings and does not show them: {shown}. Look at the machine, or change "
         f"spec.settings of HostFirmwareSettings {p.key.name}"

@@ -102,6 +102,7 @@ class HostReconciler:
             self._retries.forget(key)
             self._tools.known_credentials.forget(key)
             METRICS.forget(key)
+            self._tools.companions.unread_firmware.discard(key)
             await release_data_image(self._tools, key)
             return Done()
         if Annotation.PAUSED in host.metadata.annotations or self._not_ours(host):

@@ -105,6 +105,12 @@ def test_a_failure_is_new_when_the_wish_is() -> None:
     assert not has_newly_failed([], judged(settings({"Turbo": "Off"})))
 
 
+def test_a_wish_that_is_wrong_in_hundreds_of_ways_is_told_in_a_message_that_an_api_takes() -> None:
+    _, valid = judged(settings({f"Setting{number}": "x" for number in range(500)}))
+    assert valid.status == "False"
+    assert len(valid.message) == 4096
+
+
 def test_a_wish_that_was_not_judged_yet_is_no_work() -> None:
     conditions = judged(settings({"Turbo": "Off"}))
     newer = msgspec.structs.replace(

@@ -10,6 +10,7 @@ from rack import IMAGE, NAMESPACE, Rack
 from ingot.api.core import EVENTS
 from ingot.api.firmwareschema import FIRMWARE_SCHEMAS, SettingSchema
 from ingot.api.hostfirmwaresettings import HOST_FIRMWARE_SETTINGS
+from ingot.api.hostupdatepolicy import HOST_UPDATE_POLICIES
 from ingot.api.meta import Key
 from ingot.kube import NotFound
 from ingot.provisioner import Busy
@@ -172,6 +173,15 @@ async def test_settings_that_somebody_deleted_are_made_again(rack: Rack) -> None
     found = await until_settings(rack, key, lambda found: found.metadata.uid != old.metadata.uid)
     found = await until_settings(rack, key, lambda found: bool(found.present()))
     assert found.status.schema == old.status.schema
+
+
+async def test_the_policy_for_updates_goes_with_its_host(rack: Rack) -> None:
+    body = {"metadata": {"name": "h1"}, "spec": {"firmwareSettings": "onReboot"}}
+    await rack.client.create(HOST_UPDATE_POLICIES, body, namespace=NAMESPACE)
+    key = await rack.host()
+    host = await rack.until_state(key, "available")
+    (owner,) = (await rack.client.get(HOST_UPDATE_POLICIES, key)).metadata.owner_references
+    assert owner.uid == host.metadata.uid
 
 
 # The schema

@@ -280,6 +280,22 @@ async def test_a_failure_of_something_else_does_not_flash_firmware_that_was_flas
     assert rack.backend.machines[key].flashed == [BIOS_2]
 
 
+async def test_an_update_that_fails_before_it_was_begun_does_not_flash_what_was_flashed_before(
+    rack: Rack,
+) -> None:
+    components(rack)
+    key = await available(rack)
+    await want_updates(rack, key, ("bios", BIOS_2))
+    await until_components(rack, key, lambda found: bool(found.status.updates))
+    await rack.until_well(key, "available")
+    rack.backend.script("prepare", Failed("the BMC does not answer"))
+    await want_updates(rack, key, ("bios", BIOS_2), ("bmc", BMC_2))
+    await rack.until_error(key, "the BMC does not answer")
+    await rack.change(key, {"description": "it does now"})
+    await rack.until_well(key, "available")
+    assert rack.backend.machines[key].flashed == [BIOS_2, BMC_2]
+
+
 async def test_components_that_a_user_made_first_are_taken_over_and_updated(rack: Rack) -> None:
     components(rack)
     body = {"metadata": {"name": "h1"}, "spec": {"updates": [{"component": "bios", "url": BIOS_2}]}}

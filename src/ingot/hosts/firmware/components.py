@@ -74,13 +74,16 @@ async def updates_failed(p: Pass, since: datetime | None) -> None:
 
 
 def _were_begun_before(components: HostFirmwareComponents, time: datetime | None) -> bool:
-    """Whether the updates belong to an earlier order, which was fulfilled: firmware is not written twice for nothing."""
+    """Whether the updates belong to an earlier order, which was fulfilled: firmware is not written twice for nothing.
+
+    A change that was noticed before that time, and is still there, has not been begun since; one that is gone since before that
+    time was begun before.
+    """
     noted = condition(components.status.conditions, ConditionType.CHANGE_DETECTED)
-    return (
-        time is not None
-        and noted is not None
-        and noted.status == "False"
-        and noted.last_transition_time < time
+    if time is None or noted is None:
+        return False
+    return noted.last_transition_time < time or (
+        noted.status == "True" and noted.last_transition_time == time
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -19,6 +20,9 @@ from ingot.api.hostfirmwaresettings import ConditionReason as SettingsReason
 from ingot.api.hostfirmwaresettings import ConditionType, HostFirmwareSettings, problems_with_settings
 from ingot.api.meta import Condition, Object
 from ingot.api.wire import wire
+
+LONGEST_MESSAGE: Final = 4096
+"""Hundreds of settings can be wrong at a time, and the API takes no condition of any length."""
 
 
 def settings_that_differ(settings: HostFirmwareSettings, present: Mapping[str, str]) -> dict[str, str]:
@@ -107,7 +111,7 @@ def _condition(
         type=str(kind),
         status="True" if holds else "False",
         reason=str(reason),
-        message=message,
+        message=message if len(message) <= LONGEST_MESSAGE else f"{message[: LONGEST_MESSAGE - 1]}…",
         observed_generation=obj.metadata.generation,
         last_transition_time=at,
     )

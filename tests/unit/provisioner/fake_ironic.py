@@ -300,6 +300,8 @@ class FakeIronic:
             )
         for operation in await request.json():
             *path, last = operation["path"].strip("/").split("/")
+            if last == "network_data" and operation["op"] == "add" and "links" not in operation["value"]:
+                return fault(400, "Invalid network_data: 'links' is a required property")
             target = node
             for part in path:
                 target = target[part]

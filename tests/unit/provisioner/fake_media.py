@@ -87,6 +87,11 @@ class FakeMedia:
                     for one in self.subscriptions
                 ]
                 return web.json_response({"Name": "Subscriptions", "Members": members})
+            case "GET", "get_subscription" if "Destination" not in self.subscriptions[body["id"]]:
+                text = (
+                    "Error: The attribute Destination is missing from the resource /redfish/v1/EventService/x"
+                )
+                return self._fault(500, f"Redfish exception occurred. Error: {text}")
             case "GET", "get_subscription":
                 return web.json_response(self.subscriptions[body["id"]])
             case "POST", "create_subscription":

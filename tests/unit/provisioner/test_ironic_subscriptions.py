@@ -50,6 +50,21 @@ async def test_what_the_bmc_says_is_told_without_the_headers(backend, ironic, kn
     assert "tok3n" not in answer.message
 
 
+async def test_subscriptions_of_another_sort_are_not_ours(backend, ironic, known):
+    ironic.media.subscriptions["stream"] = {"Id": "stream"}
+    assert await backend.subscribe(known, WANTED, again=False) == Ready("1")
+    assert await backend.subscribe(known, WANTED, again=False) == Ready("1")
+
+
+async def test_a_bmc_without_an_event_service_is_told_as_such(backend, ironic, known):
+    ironic.media.error = "The attribute EventService/@odata.id is missing from the resource /redfish/v1/"
+    answer = await backend.subscribe(known, WANTED, again=False)
+    assert isinstance(answer, Failed)
+    assert answer.message.startswith(
+        "the management controller has no event service, so it cannot send events: "
+    )
+
+
 async def test_a_bmc_that_cannot_end_a_subscription_has_not_ended_it(backend, ironic, known):
     """Ironic answers 404 whatever went wrong; that is not the same as "there is none"."""
     await backend.subscribe(known, WANTED, again=False)

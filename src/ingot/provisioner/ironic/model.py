@@ -77,7 +77,7 @@ class FullNode(Node, frozen=True, kw_only=True):
     properties: dict[str, Json] = msgspec.field(default_factory=dict)
     extra: dict[str, Json] = msgspec.field(default_factory=dict)
     """For Ironic's users to keep notes in."""
-    network_data: dict[str, Json] = msgspec.field(default_factory=dict)
+    network_data: dict[str, Json] | None = None
     reservation: str | None = None
     """Which conductor holds the node's lock."""
     automated_clean: bool | None = None

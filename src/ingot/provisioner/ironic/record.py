@@ -165,8 +165,10 @@ def differences(node: FullNode, wanted: Record, *, new_password: bool) -> list[P
         patch.append(add("/automated_clean", wanted.automated_clean))
     if node.disable_power_off != wanted.disable_power_off:
         patch.append(add("/disable_power_off", wanted.disable_power_off))
-    if node.network_data != wanted.network_data:
-        patch.append(add("/network_data", wanted.network_data))
+    if (node.network_data or {}) != wanted.network_data:
+        # Ironic takes a whole configuration or none.
+        whole = wanted.network_data
+        patch.append(add("/network_data", whole) if whole else remove("/network_data"))
     return patch + _property_differences(node, wanted)
 
 

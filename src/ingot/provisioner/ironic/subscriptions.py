@@ -14,13 +14,16 @@ from typing import Final
 from ingot.provisioner import Busy, Failed, HostRef, NotRegistered, Ready, Subscription
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.carrying_out import LOCK_PATIENCE
-from ingot.provisioner.ironic.errors import Conflict, NotFound, Refused, ServerError
+from ingot.provisioner.ironic.client import IronicClient
+from ingot.provisioner.ironic.errors import Conflict, Refused, ServerError
 from ingot.provisioner.ironic.model import FullNode
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.reasons import explain, refuses_credentials
 from ingot.trust import Secret
 
 _REPEATED_ORDER: Final = re.compile(r"Subscription payload: .*?(?= Error: |$)", re.DOTALL)
+_OF_ANOTHER_SORT: Final = re.compile(r"The attribute \S+ is missing from the resource")
+_NO_EVENT_SERVICE: Final = re.compile(r"EventService\S* is missing")
 
 
 async def subscribe(
@@ -30,10 +33,8 @@ async def subscribe(
     if isinstance(node, NotRegistered):
         return node
     try:
-        for ident in await nodes.client.subscriptions(node.uuid):
-            found = await nodes.client.subscription(node.uuid, ident)
-            if (found.destination, found.context or "") == (wanted.destination, wanted.context):
-                return Ready(found.id or ident)
+        if name := await _find(nodes.client, node.uuid, wanted):
+            return Ready(name)
         made = await nodes.client.create_subscription(node.uuid, _order(wanted))
     except Conflict:
         return _locked(nodes, host)
@@ -59,6 +60,21 @@ async def unsubscribe(
     except (Refused, ServerError) as error:
         return _failed("the management controller did not end the subscription", error, node, {})
     return Ready(None)
+
+
+async def _find(client: IronicClient, uuid: str, wanted: Subscription) -> str:
+    """What the BMC calls this subscription; "" if it has none like it."""
+    for ident in await client.subscriptions(uuid):
+        try:
+            found = await client.subscription(uuid, ident)
+        except ServerError as error:
+            # Somebody else's, of a sort that Ironic cannot read: a stream without a destination, for example.
+            if _OF_ANOTHER_SORT.search(error.text):
+                continue
+            raise
+        if (found.destination, found.context or "") == (wanted.destination, wanted.context):
+            return found.id or ident
+    return ""
 
 
 async def _managed(nodes: Nodes, host: HostRef) -> FullNode | NotRegistered:
@@ -89,6 +105,6 @@ def _failed(
     for value in headers.values():
         # A BMC may repeat a header in its own words.
         text = text.replace(value.reveal(), "******") if value else text
-    if isinstance(error, NotFound):
-        headline = f"{headline}; perhaps it has no event service"
+    if _NO_EVENT_SERVICE.search(text):
+        headline = "the management controller has no event service, so it cannot send events"
     return Failed(f"{headline}: {explain(text, node)}", refused_credentials=refuses_credentials(text))

@@ -205,7 +205,7 @@ async def test_an_outage_happens_once_however_often_the_operator_is_restarted(tm
         assert not isinstance(await backend.vitals(ref()), NotRegistered)
 
 
-async def test_ten_thousand_machines_that_are_due_at_once_hold_nobody_up(tmp_path: Path):
+async def test_machines_that_are_due_all_at_once_hold_nobody_up(tmp_path: Path):
     """Not a limit of time, but of work: it is done in slices, and others run in between."""
     path = tmp_path / "demo.sqlite"
     now = [1_000.0]
@@ -213,7 +213,7 @@ async def test_ten_thousand_machines_that_are_due_at_once_hold_nobody_up(tmp_pat
     async with DemoProvisioner(path, script, clock=lambda: now[0]) as backend:
         orders = (
             backend.register(ref(f"h{number}"), ACCESS, credentials_changed=True, again=False)
-            for number in range(10_000)
+            for number in range(4_000)
         )
         await asyncio.gather(*orders)
     now[0] += 6
@@ -227,13 +227,13 @@ async def test_ten_thousand_machines_that_are_due_at_once_hold_nobody_up(tmp_pat
         listening = asyncio.create_task(listen())
         turns = 0
         async with asyncio.timeout(60):
-            while len(heard) < 10_000:
+            while len(heard) < 4_000:
                 turns += 1
                 await asyncio.sleep(0)
         listening.cancel()
         await asyncio.gather(listening, return_exceptions=True)
-        assert turns >= 50
-        assert isinstance(await registered(backend, ref("h9999")), Ready)
+        assert turns >= 20
+        assert isinstance(await registered(backend, ref("h3999")), Ready)
 
 
 async def test_a_restarted_back_end_still_asks_before_it_destroys(tmp_path: Path):

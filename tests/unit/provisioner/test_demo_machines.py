@@ -178,9 +178,17 @@ async def test_a_service_that_hangs_is_ended_when_nothing_is_wanted_any_more():
         await play.provisioned()
         order = Service(name="one", firmware=SETTINGS)
         assert isinstance(await play.backend.service(play.host, order, permit=play.permit, again=False), Busy)
-        assert await play.service(Service(name="none")) == Ready(None)
+        play.permit.refuses.add(Act.SERVICE)
+        withdrawn = Service(name="none")
+        refused = await play.backend.service(play.host, withdrawn, permit=play.permit, again=False)
+        assert refused == Busy("nobody asked for service")
+        play.permit.refuses.clear()
+        assert await play.service(withdrawn) == Ready(None)
         assert play.stage.powered_on()
         assert play.stage.done("service") == 0
+        assert machine(play).attempts["service"] == 1
+        await play.backend.service(play.host, order, permit=play.permit, again=False)
+        assert machine(play).attempts["service"] == 2, "it was not done, so it can be asked for again"
 
 
 async def test_a_deployment_that_hangs_is_given_up_for_deprovisioning():
@@ -320,3 +328,27 @@ async def test_an_order_that_is_under_way_is_told_from_others():
         await play.power(Power.OFF)
         await play.backend.inspect(play.host, Inspection(renewal="new"), permit=play.permit, again=False)
         assert await ask() == Busy("the ramdisk is looking at the hardware", begun=False)
+
+
+async def test_a_preparation_that_is_not_wanted_any_more_is_given_up_and_can_be_asked_for_again():
+    async with demo(at_once(prepare=Behaviour(fails=1, seconds=[0, FOREVER, 0]))) as play:
+        await play.inspected()
+        order = Preparation(name="one", firmware=SETTINGS)
+        assert isinstance(await play.prepare(order), Failed)
+        assert await play.prepare(Preparation(name="none")) == Ready(None)
+        hangs = await play.backend.prepare(play.host, order, permit=play.permit, again=False)
+        assert isinstance(hangs, Busy)
+        assert await play.prepare(Preparation(name="none")) == Ready(None)
+        assert play.stage.done("prepare") == 0
+        assert await play.prepare(order) == Ready(None)
+        assert play.stage.done("prepare") == 1
+
+
+async def test_a_script_says_what_the_machines_boot():
+    script = Script(network_boot=True, ramdisk_formats=["iso"])
+    async with demo(script) as play:
+        assert play.backend.boots_over_network("ipmi://192.0.2.1")
+        assert play.backend.ramdisk_formats("ipmi://192.0.2.1") == ("iso",)
+    async with demo() as play:
+        assert not play.backend.boots_over_network("ipmi://192.0.2.1")
+        assert play.backend.ramdisk_formats("ipmi://192.0.2.1") == ()

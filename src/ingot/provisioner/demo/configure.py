@@ -15,7 +15,7 @@ from ingot.provisioner import (
     Ready,
     Service,
 )
-from ingot.provisioner.demo.carrying_out import Done, Order, carry_out
+from ingot.provisioner.demo.carrying_out import Done, Order, carry_out, sight
 from ingot.provisioner.demo.firmware import MODEL, NOTHING, SCHEMA, SETTINGS, VENDOR
 from ingot.provisioner.demo.hall import Hall, Known
 from ingot.provisioner.demo.machine import Configures, ReadsFirmware
@@ -35,11 +35,8 @@ async def prepare(
     ):
         occupied = record.busy_with()
         return Ready(None) if occupied is None else Busy(occupied.doing)
-    if not acted_out and not record.works[Verb.PREPARE].under_way:
-        # What failed is not wanted any more.
-        del record.works[Verb.PREPARE]
-        hall.note(host.key)
-        return Ready(None)
+    if not acted_out and record.works[Verb.PREPARE].hopeless:
+        return await _give_up(hall, known, Verb.PREPARE)
     order = Order(
         verb=Verb.PREPARE,
         effect=Configures(
@@ -66,13 +63,13 @@ async def service(
     work = record.works.get(Verb.SERVICE)
     if work is None and (not wanted or record.begun.get(Verb.SERVICE) == wanted.name):
         return Ready(None)
-    if not wanted and work is not None and (work.stuck or not work.under_way):
-        # What was begun waits for something that does not come, or has failed: the machine goes on without it.
-        del record.works[Verb.SERVICE]
+    if not wanted and work is not None and work.hopeless:
+        # The machine is started again for it, whatever runs there.
+        refusal = await permit(Act.SERVICE, sight(known.machine, record))
+        if refusal is not None:
+            return Busy(refusal.why)
         known.machine.powered_on = True
-        hall.note(host.key)
-        await hall.written()
-        return Ready(None)
+        return await _give_up(hall, known, Verb.SERVICE)
     order = Order(
         verb=Verb.SERVICE,
         effect=Configures(
@@ -85,6 +82,15 @@ async def service(
     )
     answer = await carry_out(hall, known, order, permit=permit, again=again)
     return Ready(None) if isinstance(answer, Done) else answer
+
+
+async def _give_up(hall: Hall, known: Known, verb: Verb) -> Ready[None]:
+    """What was begun is not wanted any more. It was not done, so the same order can be begun another time."""
+    known.record.works.pop(verb, None)
+    known.record.begun.pop(verb, None)
+    hall.note(known.key)
+    await hall.written()
+    return Ready(None)
 
 
 def _name(name: str) -> str:

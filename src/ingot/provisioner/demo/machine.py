@@ -131,6 +131,11 @@ class Work(Struct, omit_defaults=True):
     def stuck(self) -> bool:
         return not self.ended and self.until is None
 
+    @property
+    def hopeless(self) -> bool:
+        """Nothing will come of it any more: it failed, or waits for something that does not come."""
+        return self.ended or self.until is None
+
 
 class Record(Struct, omit_defaults=True):
     """What the back end knows of a machine."""

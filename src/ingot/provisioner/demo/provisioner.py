@@ -62,9 +62,6 @@ class DemoProvisioner:
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._path = path
-        self._script = script
-        self._clock = clock
         self._hall = Hall(path, script, clock)
         self._outages = Outages(self._hall)
 
@@ -109,10 +106,10 @@ class DemoProvisioner:
         return await register(self._hall, host, access, again=again)
 
     def ramdisk_formats(self, address: str) -> tuple[ImageFormat, ...]:
-        return ()
+        return tuple(self._hall.plan.script.ramdisk_formats)
 
     def boots_over_network(self, address: str) -> bool:
-        return False
+        return self._hall.plan.script.network_boot
 
     async def adopt(
         self, host: HostRef, installed: Image | None, *, permit: Permit, again: bool

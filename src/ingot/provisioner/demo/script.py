@@ -24,6 +24,8 @@ import msgspec
 import yaml
 from msgspec import Meta, Struct
 
+from ingot.api.preprovisioningimage import ImageFormat
+
 Forever = Literal["forever"]
 FOREVER: Final[Forever] = "forever"
 Seconds = Annotated[float, Meta(ge=0, le=10_000_000)] | Forever
@@ -122,6 +124,10 @@ class Script(Part):
     hosts: dict[str, HostScript] = {}
     """By namespace/name or name alone; `*` and `?` stand for any characters. The first that fits counts."""
     outages: list[Outage] = []
+    network_boot: bool = False
+    """The machines boot over the network, and take one of the few places that there are for it."""
+    ramdisk_formats: list[ImageFormat] = []
+    """Each machine boots a ramdisk of its own, in one of these formats."""
 
 
 def _takes(seconds: Seconds) -> Behaviour:

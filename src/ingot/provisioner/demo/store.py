@@ -122,6 +122,8 @@ class Store:
             except Overtaken as error:
                 self.trouble = error
                 log.error("%s", error)
+                for done in self._waiting:
+                    done.set_exception(error)
                 return
             except NotWritten as error:
                 if self.trouble is None:

@@ -59,6 +59,8 @@ class Stage(ABC):
     """A back end, and what a test may know and spoil of it."""
 
     backend: Provisioner
+    answers_at_once: frozenset[str] = frozenset()
+    """Verbs that are done while the caller waits: each call is an attempt, and tells its own failure."""
 
     @abstractmethod
     async def open(self) -> None: ...

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from contract import KEY, Stage
+from ironic_stage import IronicStage
 
 from ingot.provisioner.demo import Behaviour, DemoProvisioner, HostScript, Script
 
@@ -64,5 +65,6 @@ def _each_lasting(seconds: float) -> Script:
 
 STAGES: dict[str, Callable[[Path], Stage]] = {
     "demo": lambda folder: DemoStage(folder / "demo.sqlite", _each_lasting(0.02)),
+    "ironic": IronicStage,
     "demo-at-once": lambda folder: DemoStage(folder / "demo.sqlite", _each_lasting(0)),
 }

@@ -22,7 +22,7 @@ from ingot.api.meta import Key
 from ingot.api.wire import wire
 from ingot.embedded.server import serve
 from ingot.hosts import SubscriptionController
-from ingot.hosts.subscriptions import SubscriptionReconciler
+from ingot.hosts.subscribing import SubscriptionReconciler
 from ingot.kube import (
     Again,
     Change,
@@ -35,7 +35,7 @@ from ingot.kube import (
     NotFound,
     metadata_of,
 )
-from ingot.provisioner import Busy, Failed, HostRef, Ready, Subscription
+from ingot.provisioner import Busy, Failed, HostRef, NotRegistered, Ready, Subscription
 
 NAMESPACE = "default"
 HOST = Key(NAMESPACE, "h1")
@@ -257,6 +257,18 @@ async def test_what_the_back_end_is_busy_with_is_waited_for_without_a_write(desk
     await desk.subscription()
     await desk.until_asked("subscribe")
     assert (await desk.get()).status.error == ""
+
+
+async def test_a_back_end_that_has_forgotten_the_host_is_told_and_asked_again_after_it_was_registered(
+    desk: Desk,
+) -> None:
+    desk.backend.script("subscribe", NotRegistered("Ironic does not know it any more"))
+    await desk.host()
+    await desk.subscription()
+    await desk.until_error("Ironic does not know it any more.")
+    status = wire(BareMetalHostStatus(provisioning=ProvisionStatus(id="node-2")))
+    await desk.client.patch(BARE_METAL_HOSTS, HOST, {"status": status}, subresource="status")
+    assert (await desk.until_made()).status.error == ""
 
 
 # Deletion

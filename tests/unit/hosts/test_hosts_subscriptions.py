@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
+import pytest_asyncio
 from scripted import ScriptedBackend
 
 from ingot.api.baremetalhost import (
@@ -17,7 +18,7 @@ from ingot.api.baremetalhost import (
     ProvisionStatus,
 )
 from ingot.api.bmceventsubscription import BMC_EVENT_SUBSCRIPTIONS, FINALIZER, BMCEventSubscription
-from ingot.api.core import EVENTS, SECRETS
+from ingot.api.core import EVENTS, NAMESPACES, SECRETS
 from ingot.api.meta import Key
 from ingot.api.wire import wire
 from ingot.embedded.server import serve
@@ -37,16 +38,18 @@ from ingot.kube import (
 )
 from ingot.provisioner import Busy, Failed, HostRef, NotRegistered, Ready, Subscription
 
-NAMESPACE = "default"
-HOST = Key(NAMESPACE, "h1")
-ALERTS = Key(NAMESPACE, "alerts")
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 DESTINATION = "https://collector.example/events"
 
 
 class Desk:
     """What a test does with subscriptions."""
 
-    def __init__(self, client: Client, recorder: EventRecorder) -> None:
+    def __init__(self, client: Client, recorder: EventRecorder, namespace: str) -> None:
+        self.namespace = namespace
+        self.h1 = Key(namespace, "h1")
+        self.alerts = Key(namespace, "alerts")
         self.client = client
         self.recorder = recorder
         self.backend = ScriptedBackend()
@@ -57,10 +60,10 @@ class Desk:
 
     async def start(self) -> None:
         """An operator begins: nothing is in its memory."""
-        hosts = Informer(self.client, BARE_METAL_HOSTS)
-        secrets = Informer(self.client, metadata_of(SECRETS))
+        hosts = Informer(self.client, BARE_METAL_HOSTS, namespace=self.namespace)
+        secrets = Informer(self.client, metadata_of(SECRETS), namespace=self.namespace)
         controller = SubscriptionController(
-            self.client, self.backend, self.recorder, hosts=hosts, secrets=secrets
+            self.client, self.backend, self.recorder, hosts=hosts, secrets=secrets, namespace=self.namespace
         )
         controller.subscriptions.subscribe(self._seen)
         self.reconcile = controller.reconciler
@@ -80,32 +83,32 @@ class Desk:
     async def host(self, *, registered: bool = True) -> None:
         spec = {"online": True, "bmc": {"address": "redfish://127.0.0.1/x", "credentialsName": "c"}}
         await self.client.create(
-            BARE_METAL_HOSTS, {"metadata": {"name": "h1"}, "spec": spec}, namespace=NAMESPACE
+            BARE_METAL_HOSTS, {"metadata": {"name": "h1"}, "spec": spec}, namespace=self.namespace
         )
         if registered:
             await self.register()
 
     async def register(self, status: OperationalStatus = OperationalStatus.OK) -> None:
         made = BareMetalHostStatus(provisioning=ProvisionStatus(id="node-1"), operational_status=status)
-        await self.client.patch(BARE_METAL_HOSTS, HOST, {"status": wire(made)}, subresource="status")
+        await self.client.patch(BARE_METAL_HOSTS, self.h1, {"status": wire(made)}, subresource="status")
 
     async def subscription(self, name: str = "alerts", **spec: Any) -> Key:
         body = {"metadata": {"name": name}, "spec": {"hostName": "h1", "destination": DESTINATION} | spec}
-        await self.client.create(BMC_EVENT_SUBSCRIPTIONS, body, namespace=NAMESPACE)
-        return Key(NAMESPACE, name)
+        await self.client.create(BMC_EVENT_SUBSCRIPTIONS, body, namespace=self.namespace)
+        return Key(self.namespace, name)
 
     async def secret(self, **values: str) -> None:
         body = {"metadata": {"name": "headers"}, "stringData": values}
-        await self.client.create(SECRETS, body, namespace=NAMESPACE)
+        await self.client.create(SECRETS, body, namespace=self.namespace)
 
-    async def get(self, key: Key = ALERTS) -> BMCEventSubscription:
-        return await self.client.get(BMC_EVENT_SUBSCRIPTIONS, key)
+    async def get(self, key: Key | None = None) -> BMCEventSubscription:
+        return await self.client.get(BMC_EVENT_SUBSCRIPTIONS, key or self.alerts)
 
-    async def delete(self, key: Key = ALERTS) -> None:
-        await self.client.delete(BMC_EVENT_SUBSCRIPTIONS, key)
+    async def delete(self, key: Key | None = None) -> None:
+        await self.client.delete(BMC_EVENT_SUBSCRIPTIONS, key or self.alerts)
 
     async def until(
-        self, condition: Callable[[BMCEventSubscription], bool], key: Key = ALERTS
+        self, condition: Callable[[BMCEventSubscription], bool], key: Key | None = None
     ) -> BMCEventSubscription:
         last: BMCEventSubscription | None = None
         try:
@@ -116,15 +119,17 @@ class Desk:
                         return last
                     await asyncio.sleep(0.02)
         except TimeoutError:
-            raise AssertionError(f"{key} never came there; its status is {last and last.status}") from None
+            raise AssertionError(
+                f"{key or self.alerts} never came there; its status is {last and last.status}"
+            ) from None
 
-    async def until_made(self, key: Key = ALERTS) -> BMCEventSubscription:
+    async def until_made(self, key: Key | None = None) -> BMCEventSubscription:
         return await self.until(lambda found: bool(found.status.subscription_id), key)
 
     async def until_error(self, fragment: str) -> BMCEventSubscription:
         return await self.until(lambda found: fragment in found.status.error)
 
-    async def until_gone(self, key: Key = ALERTS) -> None:
+    async def until_gone(self, key: Key | None = None) -> None:
         async with asyncio.timeout(30):
             while True:
                 try:
@@ -140,17 +145,23 @@ class Desk:
 
     @property
     def at_the_bmc(self) -> list[str]:
-        return list(self.backend.machines[HOST].subscriptions)
+        return list(self.backend.machines[self.h1].subscriptions)
 
 
-@pytest.fixture
-async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
     async with (
-        serve(tmp_path) as api,
+        serve(tmp_path_factory.mktemp("api")) as api,
         Client.from_kubeconfig(api.kubeconfig) as client,
-        EventRecorder(client) as recorder,
     ):
-        desk = Desk(client, recorder)
+        yield client
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def desk(client: Client) -> AsyncIterator[Desk]:
+    async with EventRecorder(client) as recorder:
+        desk = Desk(client, recorder, f"desk-{uuid4()}")
+        await client.create(NAMESPACES, {"metadata": {"name": desk.namespace}})
         await desk.start()
         yield desk
         await desk.stop()
@@ -162,7 +173,7 @@ async def test_a_subscription_is_made_with_two_writes(desk: Desk) -> None:
     made = await desk.until_made()
     assert made.status.error == ""
     assert FINALIZER in made.metadata.finalizers
-    wanted = desk.backend.machines[HOST].subscriptions[made.status.subscription_id]
+    wanted = desk.backend.machines[desk.h1].subscriptions[made.status.subscription_id]
     assert (wanted.destination, wanted.context) == (DESTINATION, "rack 7")
     await asyncio.sleep(0.3)
     assert len(desk.writes) == 2
@@ -171,7 +182,7 @@ async def test_a_subscription_is_made_with_two_writes(desk: Desk) -> None:
 async def test_a_host_of_another_name_wakes_its_subscription(desk: Desk) -> None:
     """Elsewhere in Metal3 a host wakes the subscription of its own name only."""
     await desk.subscription("named-otherwise")
-    key = Key(NAMESPACE, "named-otherwise")
+    key = Key(desk.namespace, "named-otherwise")
     waiting = await desk.until(lambda found: bool(found.status.error), key)
     assert "BareMetalHost h1 does not exist" in waiting.status.error
     await desk.host(registered=False)
@@ -190,7 +201,7 @@ async def test_our_own_finalizer_is_not_a_change_of_a_subscription_with_headers(
     made = await desk.until_made()
     assert FINALIZER in made.metadata.finalizers
     with pytest.raises(Invalid, match="cannot be changed"):
-        await desk.client.patch(BMC_EVENT_SUBSCRIPTIONS, ALERTS, {"spec": {"context": "other"}})
+        await desk.client.patch(BMC_EVENT_SUBSCRIPTIONS, desk.alerts, {"spec": {"context": "other"}})
 
 
 async def test_every_key_of_the_secret_is_a_header(desk: Desk) -> None:
@@ -198,7 +209,7 @@ async def test_every_key_of_the_secret_is_a_header(desk: Desk) -> None:
     await desk.secret(Authorization="Bearer abc\n", **{"X-Rack": "7"})
     await desk.subscription(httpHeadersRef={"name": "headers"})
     made = await desk.until_made()
-    headers = desk.backend.machines[HOST].subscriptions[made.status.subscription_id].headers
+    headers = desk.backend.machines[desk.h1].subscriptions[made.status.subscription_id].headers
     assert {name: value.reveal() for name, value in headers.items()} == {
         "Authorization": "Bearer abc",
         "X-Rack": "7",
@@ -238,7 +249,7 @@ async def test_a_failure_is_told_and_a_changed_secret_starts_over(desk: Desk) ->
     await asyncio.sleep(0.3)
     assert desk.backend.asked["subscribe"] == 1
     secret = {"stringData": {"Authorization": "right"}}
-    await desk.client.patch(SECRETS, Key(NAMESPACE, "headers"), secret)
+    await desk.client.patch(SECRETS, Key(desk.namespace, "headers"), secret)
     made = await desk.until_made()
     assert made.status.error == ""
 
@@ -267,7 +278,7 @@ async def test_a_back_end_that_has_forgotten_the_host_is_told_and_asked_again_af
     await desk.subscription()
     await desk.until_error("Ironic does not know it any more.")
     status = wire(BareMetalHostStatus(provisioning=ProvisionStatus(id="node-2")))
-    await desk.client.patch(BARE_METAL_HOSTS, HOST, {"status": status}, subresource="status")
+    await desk.client.patch(BARE_METAL_HOSTS, desk.h1, {"status": status}, subresource="status")
     assert (await desk.until_made()).status.error == ""
 
 
@@ -298,7 +309,7 @@ async def test_a_subscription_goes_with_its_host(desk: Desk) -> None:
     await desk.delete()
     told = await desk.until_error("the BMC does not answer")
     assert FINALIZER in told.metadata.finalizers
-    await desk.client.delete(BARE_METAL_HOSTS, HOST)
+    await desk.client.delete(BARE_METAL_HOSTS, desk.h1)
     await desk.until_gone()
 
 
@@ -367,7 +378,7 @@ async def test_what_may_be_left_behind_is_told(desk: Desk) -> None:
     await desk.delete()
     await desk.until_gone()
     await desk.recorder.close()
-    events = (await desk.client.list(EVENTS, namespace=NAMESPACE)).items
+    events = (await desk.client.list(EVENTS, namespace=desk.namespace)).items
     assert [(event.type, event.reason) for event in events] == [("Warning", "SubscriptionLeftBehind")]
     assert DESTINATION in events[0].message
 
@@ -375,7 +386,7 @@ async def test_what_may_be_left_behind_is_told(desk: Desk) -> None:
 async def _made_behind_our_back(desk: Desk) -> None:
     """What an operator that was killed after the BMC's answer leaves: it is there, and nobody wrote down its name."""
     answer = await desk.backend.subscribe(
-        HostRef(HOST, "uid", "node-1"), Subscription(destination=DESTINATION), again=False
+        HostRef(desk.h1, "uid", "node-1"), Subscription(destination=DESTINATION), again=False
     )
     assert isinstance(answer, Ready)
 
@@ -386,8 +397,8 @@ async def test_a_back_end_that_is_away_is_asked_again_and_nothing_is_written(des
     await desk.subscription()
     found = await desk.until(lambda found: FINALIZER in found.metadata.finalizers)
     assert desk.reconcile is not None
-    assert isinstance(await desk.reconcile(ALERTS), Again)
+    assert isinstance(await desk.reconcile(desk.alerts), Again)
     assert (await desk.get()).metadata.resource_version == found.metadata.resource_version
     desk.backend.away = ""
-    assert await desk.reconcile(ALERTS) == Done()
+    assert await desk.reconcile(desk.alerts) == Done()
     assert (await desk.get()).status.subscription_id

@@ -59,11 +59,11 @@ def at_rest(p: Pass, otherwise: str) -> Stay:
     return Stay(f"the host is kept off by annotation {held}; it is switched on when that is removed")
 
 
-async def _bring_about(p: Pass, *, starts: bool = True) -> Outcome | None:
-    """From what is known of the machine to what is wanted of it."""
+async def _bring_about(p: Pass, *, starts: bool = True, switched: bool = False) -> Outcome | None:
+    """From what is known of the machine to what is wanted of it. `switched`: it has just been switched by us."""
     on = p.vitals.powered_on if p.vitals is not None else None
-    if on is not None:
-        p.change(powered_on=on)
+    if on is not None and on is not p.status.powered_on:
+        _note_power(p, on, switched=switched)
     if on is False and Annotation.REBOOT in p.host.metadata.annotations:
         await drop_reboot(p)
     wanted = wanted_power(p.current)
@@ -88,18 +88,29 @@ async def _switch(p: Pass, wanted: Power) -> Outcome | None:
     if (outcome := await _set_power(p, wanted)) is not None:
         return outcome
     on = wanted is Power.ON
-    p.tell(EventReason.POWER_ON if on else EventReason.POWER_OFF, f"Host powered {wanted.value}")
-    METRICS.switched(p.key, on=on)
     p.vitals = replace(p.vitals, powered_on=on) if p.vitals is not None else Vitals(powered_on=on)
     p.completed()
     # After a power off there may be a power on to come. After a power on nothing is left, so this ends.
-    return await _bring_about(p)
+    return await _bring_about(p, switched=True)
+
+
+def _note_power(p: Pass, on: bool, *, switched: bool) -> None:
+    """The power changed. What was wanted of a host that waits here, or was done just now, is our doing and is told."""
+    p.change(powered_on=on)
+    wanted = Power.ON if on else Power.OFF
+    if wanted_power(p.current) is not wanted or not (switched or p.host.state is p.state):
+        return
+    p.tell(EventReason.POWER_ON if on else EventReason.POWER_OFF, f"Host powered {wanted.value}")
+    METRICS.switched(p.key, on=on)
+    if not on:
+        _tell_what_cannot_be_read(p, reboots(p.current).unreadable)
 
 
 async def _reboot(p: Pass) -> Outcome | None:
     """For a host that must not be off: the back end does in one what is two orders otherwise."""
     if (outcome := await _set_power(p, Power.OFF)) is not None:
         return outcome
+    _tell_what_cannot_be_read(p, reboots(p.current).unreadable)
     await drop_reboot(p)
     p.tell(EventReason.POWER_ON, "Host rebooted")
     p.completed()
@@ -108,21 +119,17 @@ async def _reboot(p: Pass) -> Outcome | None:
 
 async def _set_power(p: Pass, wanted: Power) -> Outcome | None:
     """Tell the back end; None when it is done."""
-    asked = reboots(p.current)
     failed_before = p.failed_with(ErrorType.POWER_MANAGEMENT)
     # A machine that did not react to a polite request gets an impolite one.
-    impolite = failed_before or p.status.error_count > 0 or asked.mode is PowerOffMode.HARD
-    answer = await p.tools.backend.set_power(
+    impolite = failed_before or p.status.error_count > 0 or reboots(p.current).mode is PowerOffMode.HARD
+    match await p.tools.backend.set_power(
         p.ref,
         wanted,
         mode=PowerOffMode.HARD if impolite else PowerOffMode.SOFT,
         permit=p.permit,
         again=failed_before,
-    )
-    match answer:
+    ):
         case Ready():
-            if wanted is Power.OFF:
-                _tell_what_cannot_be_read(p, asked.unreadable)
             return None
         case Busy(why, detail):
             return Wait(why, detail)

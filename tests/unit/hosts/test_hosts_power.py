@@ -67,6 +67,26 @@ async def test_the_annotation_stays_until_the_machine_was_seen_off(rack: Rack) -
     rack.backend.tell(key)
     await rack.until(key, lambda host: host.status.powered_on)
     assert rack.backend.machines[key].orders == ["power on"]
+    await rack.settle()
+    told = await rack.event_reasons()
+    assert (told.count("PowerOff"), told.count("PowerOn")) == (1, 1)
+
+
+async def test_a_power_change_is_told_whether_it_is_done_at_once_or_seen_later_but_not_if_nobody_wanted_it(
+    rack: Rack,
+) -> None:
+    key = await provisioned(rack)
+    rack.backend.hold("set_power", Busy("switching the power on"))
+    rack.backend.machines[key].on = False
+    rack.backend.tell(key)
+    await rack.until(key, lambda host: not host.status.powered_on)
+    await rack.settle()
+    assert not {"PowerOn", "PowerOff"} & set(await rack.event_reasons())
+    rack.backend.machines[key].on = True
+    rack.backend.tell(key)
+    await rack.until(key, lambda host: host.status.powered_on)
+    await rack.settle()
+    assert "PowerOn" in await rack.event_reasons()
 
 
 @pytest.mark.parametrize("off", [False, True])

@@ -58,6 +58,9 @@ async def carry_out(
 ) -> Done | Busy | Failed | NotRegistered:
     """Bring the order one step on. Whether it is fulfilled already is for the verb to see before."""
     answer = _standing(hall, known, order, again=again, restart=restart)
+    if isinstance(answer, Failed):
+        # That it was told must not be forgotten: it would be told for ever, and never tried anew.
+        await hall.written()
     if answer is not None:
         return answer
     if order.act is not None and permit is not None:

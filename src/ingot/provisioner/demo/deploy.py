@@ -1,7 +1,7 @@
 """Provisioning and deprovisioning: put a system on the disk, and take it off again.
 
 A deployment that failed is not repeated over its own remains: it is deprovisioned first. One that is under way is given up
-when it is to be deprovisioned.
+when it is to be deprovisioned. A disk of which the record does not say that it is empty is emptied: the record may be new.
 """
 
 from __future__ import annotations
@@ -49,13 +49,14 @@ async def deprovision(
     if known is None:
         return hall.not_registered(host)
     works = known.record.works
-    if not known.record.instance and Verb.PROVISION not in works and Verb.DEPROVISION not in works:
+    if known.record.emptied and Verb.DEPROVISION not in works:
         return Ready(None)
+    installed = known.record.instance or Verb.PROVISION in works or Verb.ADOPT in works
     order = Order(
         verb=Verb.DEPROVISION,
         effect=Undeploys(cleans=automated_cleaning),
         doing="removing what is installed" + (" and cleaning the disk" if automated_cleaning else ""),
-        act=Act.UNDEPLOY,
+        act=Act.UNDEPLOY if installed else Act.CLEAN,
         interrupts=GIVEN_UP,
     )
     answer = await carry_out(hall, known, order, permit=permit, again=again)

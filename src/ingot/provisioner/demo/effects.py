@@ -35,6 +35,9 @@ def begin(machine: Machine, record: Record, effect: AnyEffect) -> None:
         case Deploys():
             machine.disk = None
             machine.powered_on = True
+            record.emptied = False
+        case Adopts():
+            record.emptied = False
         case _:
             pass
 
@@ -62,6 +65,7 @@ def end(machine: Machine, record: Record, effect: AnyEffect, *, at: float) -> No
             if cleans:
                 machine.disk = None
             record.instance = False
+            record.emptied = True
             machine.powered_on = False
             _count(machine, "undeploy")
         case Switches(on, deed):

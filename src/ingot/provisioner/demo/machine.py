@@ -152,6 +152,8 @@ class Record(Struct, omit_defaults=True):
     firmware_read: bool = False
     instance: bool = False
     """A system was deployed or adopted here and has not been removed."""
+    emptied: bool = False
+    """Nothing was put on the disk since it was last emptied; a record that is new cannot know."""
     rebooted: float | None = None
     """When it was rebooted in place of a power off, until that was told."""
     works: dict[str, Work] = msgspec.field(default_factory=dict)

@@ -214,8 +214,7 @@ async def test_a_host_is_deleted_by_force_while_the_back_end_is_away(rack: Rack)
     noted = await _noted(rack)
     assert noted["h1"].uid == host.metadata.uid
     assert noted["h1"].backend_id == "id-of-h1"
-    with pytest.raises(NotFound):
-        await rack.client.get(SECRETS, Key(NAMESPACE, "h1-bmc"))
+    await _until_missing(rack, SECRETS, Key(NAMESPACE, "h1-bmc"))
 
 
 async def test_what_a_forced_delete_leaves_behind_is_told_in_a_warning(rack: Rack) -> None:
@@ -276,6 +275,7 @@ async def test_a_host_of_the_same_name_waits_until_the_old_record_is_gone_and_ge
     key = await _stuck(rack)
     await rack.annotate(key, BY_FORCE)
     await rack.until_gone(key)
+    await _until_missing(rack, SECRETS, Key(NAMESPACE, "h1-bmc"))
     assert await rack.host() == key
     host = await rack.until(key, lambda host: "deleted by force" in rack.sentence(host))
     assert host.state == ""

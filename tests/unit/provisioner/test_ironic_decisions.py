@@ -298,18 +298,26 @@ def test_nothing_but_manage_is_ever_asked_by_registering(state):
         ("deploy failed", Step.DELETE),
         ("inspect wait", Step.ABORT),
         ("clean wait", Step.ABORT),
+        ("clean hold", Step.ABORT),
+        ("service wait", Step.ABORT),
+        ("wait call-back", Step.ABORT),
+        ("rescue wait", Step.DELETE),
         ("deploying", Wait),
         ("verifying", Wait),
         ("deleting", Wait),
     ],
 )
 def test_deleting(state, expected):
-    assert kind(decide_delete(node(state), NOW)) == expected
+    assert kind(decide_delete(node(state), NOW, aborts_deployments=True)) == expected
+
+
+def test_an_ironic_that_cannot_abort_a_deployment_forgets_it_as_it_is():
+    assert decide_delete(node("wait call-back"), NOW, aborts_deployments=False) is Step.DELETE
 
 
 @pytest.mark.parametrize("state", ["deploying", "deleting", "inspecting"])
 def test_what_hangs_does_not_keep_a_host_from_being_deleted(state):
-    assert decide_delete(stuck(state), NOW) is Step.DELETE
+    assert decide_delete(stuck(state), NOW, aborts_deployments=True) is Step.DELETE
 
 
 @pytest.mark.parametrize(

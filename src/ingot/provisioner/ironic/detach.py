@@ -8,7 +8,6 @@ it up.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
 
 from ingot.provisioner import Act, Busy, Failed, HostRef, NotRegistered, Permit, Ready
 from ingot.provisioner.ironic import states
@@ -16,31 +15,17 @@ from ingot.provisioner.ironic.carrying_out import Deed, carry_out
 from ingot.provisioner.ironic.client import ABORTS_DEPLOYMENTS
 from ingot.provisioner.ironic.deadlines import overdue
 from ingot.provisioner.ironic.decisions import Decision, Step, progress
+from ingot.provisioner.ironic.giving_up import can_be_given_up, give_up
 from ingot.provisioner.ironic.guarded import guarded
 from ingot.provisioner.ironic.model import FullNode, Node
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.transitions import abort, drop_record
 
-_GIVEN_UP: Final = frozenset(
-    {
-        states.INSPECT_WAIT,
-        states.CLEAN_WAIT,
-        states.CLEAN_HOLD,
-        states.SERVICE_WAIT,
-        states.SERVICE_HOLD,
-    }
-)
-"""What the verb `abort` ends."""
-_DEPLOYS: Final = frozenset({states.DEPLOY_WAIT, states.DEPLOY_HOLD})
-_WAITS: Final = _GIVEN_UP | _DEPLOYS | {states.RESCUE_WAIT}
-
 
 def decide_detach(node: Node, now: datetime, *, force: bool, aborts_deployments: bool) -> Decision:
-    """`aborts_deployments`: this Ironic can end a deployment without cleaning up behind it."""
-    state = node.provision_state
-    if not states.is_busy(state) or overdue(node, now):
+    if not states.is_busy(node.provision_state) or overdue(node, now):
         return Step.DELETE
-    if state not in _WAITS:
+    if not can_be_given_up(node):
         return progress(node, "the host is detached as soon as that is over")
     if not force:
         return progress(
@@ -48,11 +33,7 @@ def decide_detach(node: Node, now: datetime, *, force: bool, aborts_deployments:
             "the host is detached as soon as that is over. If its ramdisk does not come up, the detached annotation "
             'with {"force": true} gives it up',
         )
-    if state in _GIVEN_UP or (state in _DEPLOYS and aborts_deployments):
-        return Step.ABORT
-    # No verb ends this without stopping the machine or cleaning its disks. Nobody works on a node that waits, so its record
-    # can go as it is.
-    return Step.DELETE
+    return give_up(node, aborts_deployments=aborts_deployments)
 
 
 async def detach(nodes: Nodes, host: HostRef, *, force: bool, permit: Permit) -> Ready[None] | Busy | Failed:

@@ -9,7 +9,7 @@ import pytest
 from rack import IMAGE, NAMESPACE, Rack
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, FINALIZER, Annotation
-from ingot.api.core import CONFIG_MAPS, EVENTS, SECRETS, ConfigMap
+from ingot.api.core import CONFIG_MAPS, EVENTS, NAMESPACES, SECRETS, ConfigMap
 from ingot.api.dataimage import DATA_IMAGES
 from ingot.api.hardwaredata import HARDWARE_DATA
 from ingot.api.meta import Key, Resource
@@ -325,6 +325,26 @@ async def test_a_record_that_cannot_be_removed_yet_is_waited_for(rack: Rack) -> 
     rack.backend.let_go("delete")
     rack.backend.tell(key)
     await _nothing_noted(rack)
+
+
+async def test_a_namespace_that_goes_takes_no_notes_and_its_hosts_can_be_deleted_by_force_nevertheless(
+    rack: Rack, caplog: pytest.LogCaptureFixture
+) -> None:
+    await rack.client.create(NAMESPACES, {"metadata": {"name": "going"}})
+    access = {"metadata": {"name": "h1-bmc"}, "stringData": {"username": "a", "password": "b"}}
+    await rack.client.create(SECRETS, access, namespace="going")
+    bmc = {"address": "redfish-virtualmedia://127.0.0.1/s", "credentialsName": "h1-bmc"}
+    host = {"metadata": {"name": "h1"}, "spec": {"online": True, "bmc": bmc}}
+    await rack.client.create(BARE_METAL_HOSTS, host, namespace="going")
+    key = Key("going", "h1")
+    await rack.until_state(key, "available")
+    rack.backend.away = "connection refused"
+    await rack.client.delete(NAMESPACES, Key("", "going"))
+    await rack.until(key, lambda host: "the deletion waits for the back end" in rack.sentence(host))
+    await rack.annotate(key, BY_FORCE)
+    await rack.until_gone(key)
+    assert "cannot be noted" in caplog.text
+    await _until_missing(rack, NAMESPACES, Key("", "going"))
 
 
 async def test_a_host_in_long_back_off_is_deleted_by_force_at_once(rack: Rack) -> None:

@@ -111,7 +111,8 @@ async def _until_gone(client: Client, host: BareMetalHost) -> None:
     from ingot.kube import Informer
 
     gone = asyncio.Event()
-    told = ""
+    # What was said of it before it was deleted says nothing of what its deletion waits for.
+    told = _sentence(host) if host.metadata.deletion_timestamp is None else ""
 
     def look(found: BareMetalHost | None) -> None:
         nonlocal told

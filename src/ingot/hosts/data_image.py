@@ -180,7 +180,7 @@ async def _patch(tools: Tools, image: DataImage, patch: dict[str, Any], subresou
     except NotFound:
         # Somebody took the finalizer off: there is nothing left to write to.
         return image
-    tools.companions.data_images.observe(written)
+    tools.companions.wrote(tools.companions.data_images, written)
     return written
 
 

@@ -155,7 +155,7 @@ async def drop_reboot(p: Pass) -> None:
     await p.patch_host({"metadata": {"annotations": {Annotation.REBOOT: None}}})
 
 
-async def drop_obeyed_restart(p: Pass, answer: object) -> None:
+async def drop_obeyed_restart(p: Pass, answer: Ready[object] | Busy | Failed | NotRegistered) -> None:
     """The same for a ramdisk that was to be booted once more, unless the back end could not be told so."""
     if not (p.refused or isinstance(answer, NotRegistered)):
         await drop_reboot(p)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -227,6 +228,27 @@ async def test_only_updates_that_were_not_begun_are_ordered(rack: Rack) -> None:
     assert len(found.status.updates) == 2
     assert verdict(found.status.conditions, "ChangeDetected").status == "False"
     assert all(part.updated_at is not None for part in found.status.components)
+
+
+async def test_an_edit_at_the_moment_when_an_update_is_begun_does_not_have_it_done_twice(rack: Rack) -> None:
+    components(rack)
+    key = await available(rack)
+    added: list[asyncio.Task[None]] = []
+
+    def edit() -> None:
+        edited = want_updates(rack, key, ("bios", BIOS_2), ("bmc", BMC_2))
+        added.append(asyncio.create_task(edited))
+
+    rack.backend.slow.add("prepare")
+    rack.backend.when_begun = edit
+    await want_updates(rack, key, ("bios", BIOS_2))
+    await until_components(rack, key, lambda found: bool(found.status.updates))
+    await asyncio.gather(*added)
+    rack.backend.slow.clear()
+    rack.backend.finish(key)
+    await until_components(rack, key, lambda found: len(found.status.updates) == 2)
+    await rack.until_well(key, "available")
+    assert rack.backend.machines[key].flashed == [BIOS_2, BMC_2]
 
 
 async def test_updates_that_are_not_wanted_any_more_are_just_not_spoken_of(rack: Rack) -> None:

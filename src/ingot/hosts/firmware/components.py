@@ -28,6 +28,7 @@ from ingot.hosts.firmware.judging import (
 )
 from ingot.hosts.firmware.settings import VALIDATION_FAILED
 from ingot.hosts.host_pass import Pass
+from ingot.kube import Conflict
 from ingot.provisioner import Busy, Component, NotRegistered, Ready
 
 
@@ -61,9 +62,13 @@ async def read_components(p: Pass, components: HostFirmwareComponents | None) ->
 async def updates_begun(p: Pass, ordered: Collection[FirmwareUpdate]) -> None:
     """The back end has taken the order for these. What somebody added meanwhile is not among them, and still to be done."""
     components = p.tools.companions.firmware_components.get(p.key)
-    if components is not None and ordered:
+    while components is not None and ordered:
         known = [*components.status.updates, *ordered]
-        await _write(p, components, begun=[one for one in components.spec.updates if one in known])
+        try:
+            return await _write(p, components, begun=[one for one in components.spec.updates if one in known])
+        except Conflict:
+            # Somebody edits it at this moment. If it were left to the next pass, that would order all of it once more.
+            components = await p.tools.client.get(HOST_FIRMWARE_COMPONENTS, p.key)
 
 
 async def updates_failed(p: Pass, since: datetime | None) -> None:

@@ -125,7 +125,8 @@ async def record_goes_first(p: Pass) -> Outcome | None:
         return None
     return Wait(
         "an earlier host of this name was deleted by force, and the back end still has its record; this host is registered as "
-        "soon as the back end answers and that record is removed"
+        "soon as the back end answers and that record is removed. If that cannot be, remove the host's entry from the ConfigMap "
+        f"{FORGOTTEN}"
     )
 
 

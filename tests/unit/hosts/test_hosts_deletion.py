@@ -287,6 +287,22 @@ async def test_a_host_of_the_same_name_waits_until_the_old_record_is_gone_and_ge
     await _nothing_noted(rack)
 
 
+async def test_a_host_that_waits_for_a_record_nobody_can_remove_goes_on_when_the_note_is_removed(
+    rack: Rack,
+) -> None:
+    key = await _stuck(rack)
+    await rack.annotate(key, BY_FORCE)
+    await rack.until_gone(key)
+    await _until_missing(rack, SECRETS, Key(NAMESPACE, "h1-bmc"))
+    rack.backend.hold("delete", Failed("the node is locked"))
+    rack.backend.come_back()
+    await rack.host()
+    host = await rack.until(key, lambda host: "deleted by force" in rack.sentence(host))
+    assert FORGOTTEN in rack.sentence(host)
+    await rack.client.delete(CONFIG_MAPS, Key(NAMESPACE, FORGOTTEN))
+    await rack.until_well(key, "available")
+
+
 async def test_the_record_of_a_live_host_is_never_removed_for_a_note(rack: Rack) -> None:
     key = await rack.host(image=IMAGE)
     host = await rack.until_state(key, "provisioned")

@@ -45,7 +45,9 @@ def kind(decision) -> object:
 
 VERBS = {
     "inspect": lambda n, again: decide_inspect(n, NOW, anew=True, restart=False, again=again),
-    "prepare": lambda n, again: decide_prepare(n, NOW, unfinished=True, failed_other=False, again=again),
+    "prepare": lambda n, again: decide_prepare(
+        n, NOW, unfinished=True, failed_other=False, cut_off=False, again=again
+    ),
     "service": lambda n, again: decide_service(
         n, NOW, wanted=True, was_begun=n.provision_state == "service failed", noted=True, again=again
     ),
@@ -156,6 +158,13 @@ def test_a_ramdisk_that_reports_no_more_is_told_and_then_given_up(verb):
 
 
 @pytest.mark.parametrize("state", ALL_STATES)
+def test_a_service_that_was_begun_is_begun_again_in_no_state_unasked(state):
+    for wanted in (False, True):
+        decision = decide_service(node(state), NOW, wanted=wanted, was_begun=True, noted=False, again=False)
+        assert decision is not Step.SERVICE
+
+
+@pytest.mark.parametrize("state", ALL_STATES)
 def test_only_a_machine_that_waits_for_its_ramdisk_is_made_to_boot_it_once_more(state):
     decision = decide_inspect(node(state), NOW, anew=False, restart=True, again=False)
     assert (decision is Step.ABORT) is (state == "inspect wait")
@@ -189,7 +198,9 @@ def test_an_inspection_that_was_begun_is_not_begun_again_unless_it_failed(state,
     ],
 )
 def test_a_preparation_with_nothing_left_to_begin(state, failed_other, expected):
-    decision = decide_prepare(node(state), NOW, unfinished=False, failed_other=failed_other, again=False)
+    decision = decide_prepare(
+        node(state), NOW, unfinished=False, failed_other=failed_other, cut_off=False, again=False
+    )
     assert kind(decision) == expected
 
 
@@ -210,6 +221,15 @@ def test_a_service_that_nobody_wants_any_more_is_ended(state, fields, noted, exp
         node(state, **fields), NOW, wanted=False, was_begun=False, noted=noted, again=False
     )
     assert kind(decision) == expected
+
+
+def test_a_preparation_that_was_cut_off_goes_on():
+    def decide(**fields):
+        cut = node("clean failed", **fields)
+        return decide_prepare(cut, NOW, unfinished=False, failed_other=False, cut_off=True, again=True)
+
+    assert decide() is Step.GO_ON
+    assert decide(maintenance=True, fault="clean failure") is Step.CLEAR_MAINTENANCE
 
 
 def test_a_service_that_was_begun_is_not_begun_again_and_another_need_not_wait_for_its_failure_to_be_told():

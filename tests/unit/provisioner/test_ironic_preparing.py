@@ -157,6 +157,32 @@ async def test_an_ironic_that_dies_in_the_middle_goes_on_without_an_error(backen
     assert len(ironic.clean_steps) == 2
 
 
+async def test_an_order_that_was_cut_off_is_begun_again_with_all_of_it(backend, ironic, where, known, guard):
+    """What was begun counts as done to those who noted it, so they ask for less under the same name."""
+    await prepare(backend, known, guard, replace(HARDWARE, firmware=SETTINGS.firmware))
+    ironic.restart()
+    # The operator dies in the middle of going on, and the next one knows no more than what is noted.
+    ironic.lost_verb = "manage"
+    with pytest.raises(BackendUnavailable):
+        await prepare(backend, known, guard, Preparation(name="one"))
+    async with IronicProvisioner(where) as second:
+        assert await prepare(second, known, guard, Preparation(name="one")) == UNDER_WAY
+        ironic.finish(NODE)
+        assert await prepare(second, known, guard, Preparation(name="one")) == Ready(None)
+    assert ironic.clean_steps[0] == ironic.clean_steps[1]
+    assert ironic.raid_configs[0] == ironic.raid_configs[1]
+
+
+async def test_only_the_round_that_was_cut_off_is_begun_again(backend, ironic, known, guard):
+    wanted = Preparation(name="one", raid=RAID(hardware_raid_volumes=[MIRROR], software_raid_volumes=[]))
+    await prepare(backend, known, guard, wanted)
+    ironic.finish(NODE)
+    await prepare(backend, known, guard, wanted)
+    ironic.restart()
+    await prepare(backend, known, guard, wanted)
+    assert ironic.clean_steps == [[DELETE], [DELETE, CREATE], [DELETE, CREATE]]
+
+
 async def test_another_node_knows_of_no_order(backend, ironic, known, guard):
     await prepare(backend, known, guard)
     ironic.finish(NODE)

@@ -97,10 +97,16 @@ async def test_a_service_is_neither_lost_nor_done_twice_when_the_operator_dies(
     assert len(ironic.service_steps) == 1
 
 
-async def test_an_ironic_that_dies_in_the_middle_goes_on_without_an_error(backend, ironic, known, guard):
+async def test_an_ironic_that_dies_in_the_middle_is_told_before_anything_is_flashed_again(
+    backend, ironic, known, guard
+):
     await service(backend, known, guard)
     ironic.restart()
-    assert await service(backend, known, guard) == SERVICING
+    told = await service(backend, known, guard)
+    assert isinstance(told, Failed)
+    assert "can't be resumed by conductor" in told.message
+    assert len(ironic.service_steps) == 1
+    assert await service(backend, known, guard, again=True) == SERVICING
     ironic.finish(NODE)
     assert await service(backend, known, guard) == Ready(None)
 
@@ -137,6 +143,15 @@ async def test_a_ramdisk_that_reports_no_more_is_told_and_then_given_up(backend,
     assert "no progress since" in told.message
     await service(backend, known, guard, again=True)
     assert ironic.verbs == ["service", "abort"]
+    # What was given up was not done.
+    assert await service(backend, known, guard) == SERVICING
+
+
+async def test_a_service_that_somebody_ended_in_ironic_was_not_done(backend, ironic, known, guard):
+    await service(backend, known, guard)
+    error = "By request, the service operation was aborted"
+    ironic.change(NODE, provision_state="active", last_error=error)
+    assert await service(backend, known, guard) == SERVICING
 
 
 @pytest.mark.parametrize("state", ["service wait", "service hold", "service failed"])

@@ -20,6 +20,7 @@ class Scope(enum.Enum):
     STOP_RAMDISK = "stop the ramdisk"
     START = "start what is on the disk"
     MEDIA = "virtual media"
+    GIVE_UP = "give up a service"
 
 
 class Retry(enum.Enum):

@@ -4,6 +4,9 @@ Pure. The note is written before Ironic is asked, because its record cannot be c
 that anything was begun. It therefore holds the moment of the node as it was then (its state, and since when): as long as the
 node still shows that moment, nothing came of it, and the order is begun again. A node that has moved on has begun it.
 
+A note also keeps what the order was made of. Whoever asks under its name later may ask for less, because the rest counts as
+done: where Ironic is interrupted in the middle, all of it is begun again (`begin_again`).
+
 Memory does not hold the notes, so a verb that wants to know of one reads the node (`not_from_memory`).
 
 What failed was not done: the note goes when a node leaves the failed state for another order's sake (`struck_when_managed`),
@@ -13,11 +16,16 @@ and an order that failed is begun again from there.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Final
+
+import msgspec
 
 from ingot.provisioner.ironic import states
-from ingot.provisioner.ironic.model import FullNode, Node, PatchOperation, add, remove
+from ingot.provisioner.ironic.model import FullNode, Json, Node, PatchOperation, add, remove
+
+_CUT_OFF: Final = "cut off"
 
 
 class Kind(enum.Enum):
@@ -34,14 +42,15 @@ class Note:
     rounds: int
     """How many rounds of the order were, or are about to be, begun."""
     moment: str
+    plan: Json = None
 
 
 def note_of(node: FullNode, kind: Kind) -> Note | None:
     """The note as it stands; None where there is none that we could have written."""
-    match node.extra.get(kind.value):
-        case {"name": str(name), "rounds": int(rounds), "moment": str(moment)}:
-            return Note(name, rounds, moment)
-    return None
+    try:
+        return msgspec.convert(node.extra.get(kind.value), Note)
+    except msgspec.ValidationError:
+        return None
 
 
 def rounds_begun(node: FullNode, kind: Kind, name: str) -> int:
@@ -52,9 +61,21 @@ def rounds_begun(node: FullNode, kind: Kind, name: str) -> int:
     return note.rounds - 1 if note.moment == _moment(node) else note.rounds
 
 
-def write(node: FullNode, kind: Kind, name: str, *, rounds: int = 1) -> PatchOperation:
+def write(node: FullNode, kind: Kind, name: str, *, rounds: int = 1, plan: Json = None) -> PatchOperation:
     """The note that this round is about to be begun."""
-    return add(f"/extra/{kind.value}", {"name": name, "rounds": rounds, "moment": _moment(node)})
+    return _write(kind, Note(name, rounds, _moment(node), plan))
+
+
+def begin_again(node: FullNode, kind: Kind) -> list[PatchOperation]:
+    """The last round that was begun was cut off: it counts as not begun. Said twice it means the same."""
+    note = note_of(node, kind)
+    if note is None or note.moment == _CUT_OFF:
+        return []
+    return [_write(kind, replace(note, rounds=note.rounds - 1, moment=_CUT_OFF))]
+
+
+def _write(kind: Kind, note: Note) -> PatchOperation:
+    return add(f"/extra/{kind.value}", msgspec.to_builtins(note))
 
 
 def strike(node: FullNode, kind: Kind) -> list[PatchOperation]:

@@ -31,6 +31,7 @@ class Step(enum.Enum):
     SWITCH = "switch power"
     DELETE = "delete"
     FORGET = "forget"
+    GO_ON = "go on with what was cut off"
     STRIKE = "strike the note of what was begun"
     STOP_RAMDISK = "stop the ramdisk"
     START = "start what is on the disk"

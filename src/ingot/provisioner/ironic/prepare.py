@@ -3,13 +3,15 @@
 Ironic does it as manual cleaning, from `manageable` and back to it. An order has one round of cleaning, or two where both sorts
 of RAID volumes are concerned (see `raid`); changes of firmware go with the last. Before a round is asked for, the node notes
 which order and which round it is (see `begun`), so nobody begins it a second time and nobody takes it for begun who only
-meant to.
+meant to. Where Ironic is interrupted in the middle, the round is begun again, with all that it was made of at first.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+
+import msgspec
 
 from ingot.provisioner import Act, Busy, Failed, HostRef, NotRegistered, Permit, Preparation, Ready
 from ingot.provisioner.ironic import begun, raid, states
@@ -56,9 +58,10 @@ def rounds(wanted: Preparation) -> list[Round]:
 
 
 def decide_prepare(
-    node: Node, now: datetime, *, unfinished: bool, failed_other: bool, again: bool
+    node: Node, now: datetime, *, unfinished: bool, failed_other: bool, cut_off: bool, again: bool
 ) -> Decision:
-    """`unfinished`: a round of the order is still to be begun. `failed_other`: what failed, if anything, was another order."""
+    """`unfinished`: a round of the order is still to be begun. `failed_other`: what failed, if anything, was another order.
+    `cut_off`: nothing failed, but Ironic was interrupted at this order."""
     if node.provision_state == states.CLEAN_WAIT and overdue(node, now) and again:
         return Step.ABORT
     if answer := hindrance(node, now):
@@ -68,6 +71,8 @@ def decide_prepare(
             return Step.CLEAN if unfinished else Done()
         case states.AVAILABLE:
             return Step.MANAGE if unfinished else Done()
+        case states.CLEAN_FAILED if cut_off:
+            return Step.CLEAR_MAINTENANCE if node.maintenance else Step.GO_ON
         case states.CLEAN_FAILED:
             return after_failed_cleaning(node, again=again or failed_other, headline=FAILED)
         case states.INSPECT_FAILED | states.ADOPT_FAILED:
@@ -86,14 +91,18 @@ async def prepare(
     except raid.UnusableVolumes as problem:
         return Failed(str(problem))
 
+    def plan(node: FullNode) -> list[Round]:
+        return _noted_plan(node, wanted.name) or planned
+
     def decide(node: FullNode, retry: Retry) -> Decision:
         note = begun.note_of(node, Kind.PREPARATION)
-        all_begun = _begun(node, wanted) >= len(planned)
+        all_begun = _begun(node, wanted) >= len(plan(node))
         decision = decide_prepare(
             node,
             nodes.now(),
             unfinished=not all_begun,
             failed_other=note is not None and note.name != wanted.name,
+            cut_off=note is not None and note.name == wanted.name and retry is Retry.INTERRUPTED,
             again=retry.allowed,
         )
         if isinstance(decision, Wait) and all_begun and planned and cleans_by_hand(node):
@@ -101,17 +110,23 @@ async def prepare(
         return decision
 
     async def clean(node: FullNode) -> Busy | Failed:
-        at = _begun(node, wanted)
+        at, to_do = _begun(node, wanted), plan(node)
         try:
-            for one in planned:
+            for one in to_do:
                 raid.check(one.target, _controlled_by(node))
-            await _begin(nodes, node, wanted.name, planned[at], at + 1)
+            await _begin(nodes, node, wanted.name, to_do, at)
         except raid.UnusableVolumes as problem:
             return Failed(str(problem))
-        return Busy(states.PREPARING, begun=at + 1 == len(planned))
+        return Busy(states.PREPARING, begun=at + 1 == len(to_do))
+
+    async def go_on(node: FullNode) -> None:
+        node = await nodes.patch(node, begun.begin_again(node, Kind.PREPARATION))
+        await nodes.client.set_provision_state(node.uuid, "manage")
+        nodes.cache.doubt(node.uuid)
 
     deeds: dict[Step, Deed] = {
         Step.CLEAN: guarded(Act.CLEAN, permit, clean),
+        Step.GO_ON: go_on,
         Step.MANAGE: manage(nodes),
         Step.CLEAR_MAINTENANCE: clear_maintenance(nodes),
         Step.ABORT: abort(nodes, "the ramdisk does not report any more; ending what it was to do"),
@@ -126,13 +141,27 @@ def _begun(node: FullNode, wanted: Preparation) -> int:
     return begun.rounds_begun(node, Kind.PREPARATION, wanted.name)
 
 
-async def _begin(nodes: Nodes, node: FullNode, name: str, planned: Round, number: int) -> None:
-    if planned.target is not None:
-        node = await _choose_interface(nodes, node, planned.target)
-        raid.check(planned.target, _controlled_by(node))
-        await nodes.client.set_raid_config(node.uuid, planned.target.config())
-    node = await nodes.patch(node, [begun.write(node, Kind.PREPARATION, name, rounds=number)])
-    await nodes.ask_state(node, "clean", clean_steps=list(planned.steps))
+def _noted_plan(node: FullNode, name: str) -> list[Round]:
+    """What the order of this name was made of when it was first begun."""
+    note = begun.note_of(node, Kind.PREPARATION)
+    if note is None or note.name != name:
+        return []
+    try:
+        return msgspec.convert(note.plan, list[Round])
+    except msgspec.ValidationError:
+        # Another version of Ingot wrote it.
+        return []
+
+
+async def _begin(nodes: Nodes, node: FullNode, name: str, plan: list[Round], at: int) -> None:
+    target = plan[at].target
+    if target is not None:
+        node = await _choose_interface(nodes, node, target)
+        raid.check(target, _controlled_by(node))
+        await nodes.client.set_raid_config(node.uuid, target.config())
+    note = begun.write(node, Kind.PREPARATION, name, rounds=at + 1, plan=msgspec.to_builtins(plan))
+    node = await nodes.patch(node, [note])
+    await nodes.ask_state(node, "clean", clean_steps=list(plan[at].steps))
 
 
 def _controlled_by(node: FullNode) -> str:

@@ -113,7 +113,8 @@ async def _replace_hardware_data(p: Pass, details: HardwareDetails) -> Wait | No
             # From an earlier inspection, an earlier host of the name, or a person.
             await _remove_hardware_data(p)
         else:
-            p.tools.companions.hardware.observe(PartialObjectMetadata(metadata=made.metadata))
+            companions = p.tools.companions
+            companions.wrote(companions.hardware, PartialObjectMetadata(metadata=made.metadata))
             return None
     return Wait(
         f"the HardwareData {p.key.name} of before is being deleted, and somebody's finalizer holds it; what inspection found is "

@@ -189,7 +189,7 @@ async def _asked_for(
     p: Pass, image: PreprovisioningImage | None, spec: PreprovisioningImageSpec
 ) -> PreprovisioningImage:
     """The PreprovisioningImage, made or corrected so that it asks for this."""
-    images = p.tools.companions.ramdisks
+    companions = p.tools.companions
     if image is None:
         image = await p.tools.client.create(
             PREPROVISIONING_IMAGES,
@@ -205,12 +205,12 @@ async def _asked_for(
             },
             namespace=p.key.namespace,
         )
-        images.observe(image)
+        companions.wrote(companions.ramdisks, image)
     elif change := _correction(p, image, spec):
         image = await p.tools.client.patch(
             PREPROVISIONING_IMAGES, p.key, change, resource_version=image.metadata.resource_version
         )
-        images.observe(image)
+        companions.wrote(companions.ramdisks, image)
     return image
 
 

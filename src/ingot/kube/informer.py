@@ -240,8 +240,9 @@ class Informer(Generic[T]):
 
     def _take(self, item: News[T]) -> None:
         match item:
-            case Put(found):
-                self._tell(self._cache.listed(found) if self._must_list else self._cache.put(found))
+            case Put():
+                put = self._cache.listed if self._must_list else self._cache.put
+                self._tell(put(item.object))
             case Removed(key, gone_at) if self._must_list:
                 self._tell(self._cache.unlisted(key, gone_at))
             case Removed(key, gone_at):

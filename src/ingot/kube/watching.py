@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, Literal, TypeVar, cast
 
 import msgspec
 import msgspec.structs
@@ -70,7 +70,7 @@ class Lines:
         end = chunk.rfind(b"\n") + 1
         whole = b""
         if end:
-            whole = b"".join([*self._pieces, chunk[:end]])
+            whole = b"".join([*self._pieces, memoryview(chunk)[:end]])
             self._pieces, self._size = [], 0
         self._pieces.append(chunk[end:])
         self._size += len(chunk) - end
@@ -82,7 +82,16 @@ class Lines:
 
 
 class _Event(msgspec.Struct, Generic[Told]):
+    """Any event, with as much of its object as somebody wants to know."""
+
     type: str
+    object: Told
+
+
+class _PutEvent(msgspec.Struct, Generic[Told]):
+    """What nearly all events are."""
+
+    type: Literal["ADDED", "MODIFIED"]
     object: Told
 
 
@@ -96,21 +105,22 @@ class EventReader(Generic[T]):
         self._kind = kind
         self._doing = doing
         # The type is known at run time only, so the type checker is told what comes of it.
-        self._events = cast(
-            "msgspec.json.Decoder[_Event[T]]", msgspec.json.Decoder(cast("Any", _Event)[kind.type])
+        self._puts = cast(
+            "msgspec.json.Decoder[_PutEvent[T]]", msgspec.json.Decoder(cast("Any", _PutEvent)[kind.type])
         )
 
     def read(self, lines: bytes) -> Iterator[News[T]]:
         """The news in whole lines, in their order. Events of unknown kinds are passed over; raises what an ERROR event says."""
         try:
             # All lines in one go, because nearly all of them are objects that were put.
-            events = self._events.decode_lines(lines)
+            puts = self._puts.decode_lines(lines)
         except UNDECODABLE:
-            events = []
-        if events and all(event.type in _PUT for event in events):
-            for event in events:
-                yield Put(named(self._kind, event.object))
+            yield from self._read_one_by_one(lines)
             return
+        for event in puts:
+            yield Put(named(self._kind, event.object))
+
+    def _read_one_by_one(self, lines: bytes) -> Iterator[News[T]]:
         for line in lines.split(b"\n"):
             if line and (news := self._read_with_care(line)) is not None:
                 yield news

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from scripted import ScriptedBackend
@@ -13,7 +14,7 @@ from ingot.api.core import EVENTS, SECRETS
 from ingot.api.hardwaredata import HARDWARE_DATA, HardwareData
 from ingot.api.meta import Key
 from ingot.hosts import HostController, HostSettings
-from ingot.kube import Client, EventRecorder, Manager, NotFound
+from ingot.kube import Change, Client, EventRecorder, Informer, Manager, NotFound
 
 NAMESPACE = "default"
 IMAGE = {
@@ -162,6 +163,26 @@ class Rack:
         """Why the host is where it is, as its user reads it."""
         found = (found.message for found in host.status.conditions if found.type == "Progressing")
         return next(found, "")
+
+    @contextlib.asynccontextmanager
+    async def host_writes(self) -> AsyncIterator[list[str]]:
+        """The versions that hosts come to meanwhile, one for each write."""
+        versions: list[str] = []
+        watch = Informer(self.client, BARE_METAL_HOSTS, namespace=NAMESPACE)
+        following = asyncio.create_task(watch.run())
+        await watch.synced()
+        known = {host.metadata.resource_version for host in watch.items()}
+
+        def changed(change: Change[BareMetalHost]) -> None:
+            if change.new is not None and change.new.metadata.resource_version not in known:
+                versions.append(change.new.metadata.resource_version)
+
+        watch.subscribe(changed)
+        try:
+            yield versions
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
 
     async def event_reasons(self) -> list[str]:
         return [event.reason for event in (await self.client.list(EVENTS, namespace=NAMESPACE)).items]

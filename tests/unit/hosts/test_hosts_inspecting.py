@@ -81,6 +81,16 @@ async def test_the_request_goes_when_the_inspection_has_begun(rack: Rack) -> Non
     assert host.status.operation_history.inspect.end is None
 
 
+async def test_another_inspection_costs_three_writes_of_the_host(rack: Rack) -> None:
+    key = await is_available(rack)
+    async with rack.host_writes() as writes:
+        await rack.annotate(key, Annotation.INSPECT)
+        await rack.until(key, lambda host: host.state == "available" and not asks(host))
+        await rack.settle()
+    # The request itself; the inspection that begins; the request that goes; what was found.
+    assert len(writes) == 1 + 3
+
+
 async def test_who_asks_while_an_inspection_runs_gets_another_one(rack: Rack) -> None:
     key = await is_available(rack)
     rack.backend.hold("inspect", BUSY)

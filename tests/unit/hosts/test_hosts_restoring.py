@@ -66,6 +66,18 @@ async def test_a_host_restored_as_provisioned_is_registered_and_adopted_and_noth
     assert host.status.powered_on
 
 
+async def test_taking_over_a_moved_host_costs_five_writes_of_it(rack: Rack) -> None:
+    key = runs(rack)
+    async with rack.host_writes() as writes:
+        await rack.host(annotations=moved(hardwareProfile="unknown"), image=IMAGE)
+        await rack.until(
+            key, lambda host: host.status.good_credentials.credentials_version not in ("", "4711")
+        )
+        await rack.settle()
+    # The host itself; the finalizer; the status; the annotation that goes; credentials that are tried; that they are good.
+    assert len(writes) == 1 + 5
+
+
 async def test_a_restored_host_that_was_externally_provisioned_stays_so(rack: Rack) -> None:
     key = runs(rack)
     await rack.host(annotations=moved("externally provisioned"), externallyProvisioned=True)

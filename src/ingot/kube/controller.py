@@ -79,13 +79,14 @@ class Controller:
         self._failures: dict[Key, int] = {}
         self._alarm: asyncio.TimerHandle | None = None
         self._meters = ControllerMeters(name)
+        self._loop: asyncio.AbstractEventLoop | None = None
         QUEUE_LENGTH.labels(name).set_function(lambda: len(self._queue))
         ACTIVE_WORKERS.labels(name).set_function(lambda: len(self._queue.active))
         MOST_WORKERS.labels(name).set(workers)
 
     def wake(self, key: Key, *, low: bool = False) -> None:
         """Have this key reconciled soon. Cheap, never blocks; waking twice is waking once."""
-        if self._queue.wake(key, _now(), low=low):
+        if self._queue.wake(key, self._now(), low=low):
             self._meters.added.inc()
             self._workers.rouse()
 
@@ -95,6 +96,7 @@ class Controller:
 
     async def run(self) -> None:
         """Work until cancelled."""
+        self._loop = asyncio.get_running_loop()
         self._set_alarm()
         try:
             await self._workers.run(grace=lambda: self._grace)
@@ -103,7 +105,7 @@ class Controller:
 
     async def _step(self) -> bool:
         """Reconcile one key, if one is due."""
-        now = _now()
+        now = self._now()
         taken = self._queue.pop(now)
         if taken is None:
             return False
@@ -120,19 +122,19 @@ class Controller:
         except asyncio.CancelledError as error:
             if _being_cancelled():
                 # Not finished is not lost: if this controller runs again, so does the key.
-                self._queue.wake(key, _now())
-                self._queue.done(key, _now())
+                self._queue.wake(key, self._now())
+                self._queue.done(key, self._now())
                 raise
             self._failed(key, error)
         except Exception as error:  # the edge of a reconcile: whatever it is, it concerns this key alone
             self._failed(key, error)
         else:
             self._succeeded(key, result)
-        self._meters.took.observe(_now() - started)
+        self._meters.took.observe(self._now() - started)
 
     def _succeeded(self, key: Key, result: Done | Again) -> None:
         self._failures.pop(key, None)
-        self._queue.done(key, _now())
+        self._queue.done(key, self._now())
         match result:
             case Done():
                 self._meters.succeeded.inc()
@@ -144,7 +146,7 @@ class Controller:
 
     def _failed(self, key: Key, error: BaseException) -> None:
         failures = self._failures[key] = self._failures.get(key, 0) + 1
-        self._queue.done(key, _now())
+        self._queue.done(key, self._now())
         if isinstance(error, Conflict):
             RECONCILES.labels(self.name, "requeue").inc()
             log.debug("%s %s: %s", self.name, key, error)
@@ -165,7 +167,7 @@ class Controller:
 
     def _later(self, key: Key, delay: float) -> None:
         self._meters.put_off.inc()
-        self._queue.later(key, _now(), delay=delay)
+        self._queue.later(key, self._now(), delay=delay)
         self._set_alarm()
 
     # The one timer
@@ -180,7 +182,7 @@ class Controller:
     def _ring(self, due: float) -> None:
         self._alarm = None
         # A loop rings up to one tick of its clock early; asking what is due right now could then find nothing, for ever.
-        self._queue.release(max(_now(), due))
+        self._queue.release(max(self._now(), due))
         self._set_alarm()
         self._workers.rouse()
 
@@ -189,9 +191,11 @@ class Controller:
             self._alarm.cancel()
             self._alarm = None
 
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
+    def _now(self) -> float:
+        """The time of the loop, which is kept: asking which one runs is a system call, and this is asked four times a key."""
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        return self._loop.time()
 
 
 def _being_cancelled() -> bool:

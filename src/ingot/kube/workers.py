@@ -59,14 +59,16 @@ class Workers:
             await _end(tasks)
 
     async def _work(self) -> None:
+        # Kept, because asking which one runs is a system call.
+        loop = asyncio.get_running_loop()
         while not self._stopping:
             if not await self._step():
-                await self._until_roused()
-            elif self._turn_is_over():
+                await self._until_roused(loop)
+            elif self._turn_is_over(loop):
                 await asyncio.sleep(0)
 
-    async def _until_roused(self) -> None:
-        bell: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    async def _until_roused(self, loop: asyncio.AbstractEventLoop) -> None:
+        bell: asyncio.Future[None] = loop.create_future()
         self._idle.append(bell)
         try:
             await bell
@@ -81,8 +83,7 @@ class Workers:
                 bell.set_result(None)
         self._idle.clear()
 
-    def _turn_is_over(self) -> bool:
-        loop = asyncio.get_running_loop()
+    def _turn_is_over(self, loop: asyncio.AbstractEventLoop) -> bool:
         if self._turn_ends is None:
             self._turn_ends = loop.time() + TURN
             # Called when the loop comes round: with it a new turn begins, for all workers.

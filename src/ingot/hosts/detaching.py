@@ -13,7 +13,7 @@ from ingot.api.detachment import Detachment, detachment, may_be_let_go
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.leftovers import NEVER_REGISTERED
 from ingot.hosts.outcome import Fail, Outcome, Stay, Wait
-from ingot.provisioner import Busy, Failed, Ready
+from ingot.provisioner import Act, Busy, Failed, Ready, Refusal, Sight
 
 DETACHED = (
     f"the host is detached: nobody manages it until its annotation {Annotation.DETACHED} is removed, and its BMC address "
@@ -45,8 +45,14 @@ def _attach(p: Pass) -> None:
 
 
 async def _detach(p: Pass, asked: Detachment) -> Outcome:
+    async def permit(act: Act, sight: Sight) -> Refusal | None:
+        if p.state is not p.host.state:
+            # The guard goes by what is written, and this pass has just come to where the host can be let go.
+            await p.save("the host is being detached")
+        return await p.permit(act, sight)
+
     if p.state not in NEVER_REGISTERED:
-        match await p.tools.backend.detach(p.ref, force=asked.force, permit=p.permit):
+        match await p.tools.backend.detach(p.ref, force=asked.force, permit=permit):
             case Busy(why, detail):
                 return Wait(why, detail)
             case Failed(message):

@@ -90,9 +90,13 @@ def end(machine: Machine, record: Record, effect: AnyEffect, *, at: float) -> No
 def _configure(machine: Machine, effect: Configures) -> None:
     if effect.raid is not None:
         machine.raid = _with_volumes(machine.raid or RAID(), effect.raid)
+        _count(machine, "make volumes")
     machine.settings.update(effect.settings)
+    for name, value in effect.settings.items():
+        _count(machine, f"set {name} to {value}")
     for update in effect.updates:
-        machine.versions[update.component] = version_in(update.url)
+        version = machine.versions[update.component] = version_in(update.url)
+        _count(machine, f"flash {update.component} {version}")
     if effect.in_use:
         machine.powered_on = True
     _count(machine, "service" if effect.in_use else "prepare")

@@ -81,10 +81,14 @@ class DemoProvisioner:
         """The machine that this host's name stands for."""
         return self._hall.machine(key)
 
-    def play(self, script: Script) -> None:
-        """Go by another script from now on. What is under way ends as was decided when it began; outages stay as they were."""
+    def play(self, script: Script, *, quietly: bool = False) -> None:
+        """Go by another script from now on. What is under way ends as was decided when it began; outages stay as they were.
+
+        `quietly`: nobody is told to look again, as when somebody mends a machine by hand.
+        """
         self._hall.plan = Plan(script)
-        self._hall.news.tell(EVERYTHING)
+        if not quietly:
+            self._hall.news.tell(EVERYTHING)
 
     def go_away(self, why: str = "the demo back end was told to be away") -> None:
         """Answer nobody."""

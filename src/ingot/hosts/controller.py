@@ -7,6 +7,8 @@ gap in the back end's news, go behind hosts that changed just now.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
@@ -35,6 +37,7 @@ class HostController:
         settings: HostSettings = HostSettings(),  # noqa: B008 - frozen
         namespace: str = "",
         workers: int = 32,
+        clock: Callable[[], datetime] = now,
     ) -> None:
         self.hosts = Informer(
             client, BARE_METAL_HOSTS, namespace=namespace, indexes={BY_SECRET: index_of_secrets}
@@ -53,7 +56,7 @@ class HostController:
             self.forgotten,
             backend,
             recorder,
-            now,
+            clock,
             settings,
         )
         self._claimed = tools.claimed

@@ -21,7 +21,7 @@ from ingot.hosts.metrics import EVENT_TO_STATUS
 from ingot.hosts.reconciler import HostReconciler
 from ingot.hosts.secret_marks import BY_SECRET, SecretKeeper, index_of_secrets
 from ingot.hosts.settings import HostSettings
-from ingot.kube import Again, Change, Client, Controller, Done, EventRecorder, Informer, follow, metadata_of
+from ingot.kube import Again, Change, Client, Controller, Done, EventRecorder, Informer, metadata_of
 from ingot.provisioner import EVERYTHING, Provisioner
 
 
@@ -59,7 +59,7 @@ class HostController:
             clock,
             settings,
         )
-        self._claimed = tools.claimed
+        self._claimed, self._echoing = tools.claimed, tools.echoing
         reconciler = HostReconciler(tools)
         self._reconcile = reconciler
         self._heard: dict[Key, float] = {}
@@ -67,7 +67,7 @@ class HostController:
         self.controller = Controller("hosts", self._timed, workers=workers)
         reconciler.capacity.follow(self.hosts)
         reconciler.capacity.wake = self.controller.wake
-        follow(self.controller, self.hosts, when=_concerns_us)
+        self.hosts.subscribe(self._host_changed)
         for companion in self.companions:
             companion.subscribe(self._companion_changed)
         self.companions.schemas.informer.subscribe(self._schema_changed)
@@ -104,6 +104,14 @@ class HostController:
         if heard is not None:
             EVENT_TO_STATUS.observe(time.monotonic() - heard)
         return result
+
+    def _host_changed(self, change: Change[BareMetalHost]) -> None:
+        old, new = change.old, change.new
+        if change.key in self._echoing or (
+            old is not None and new is not None and not _concerns_us(old, new)
+        ):
+            return
+        self.controller.wake(change.key, low=change.initial)
 
     def _companion_changed(self, change: Change[Any]) -> None:
         if change.new is None or change.new.metadata.resource_version not in self.companions.ours:

@@ -24,7 +24,7 @@ from ingot.api.baremetalhost import (
     OperationalStatus,
     State,
 )
-from ingot.api.core import ConfigMap
+from ingot.api.core import ConfigMap, SecretObject
 from ingot.api.meta import Key, PartialObjectMetadata
 from ingot.hosts import guard
 from ingot.hosts.companions import Companions
@@ -57,6 +57,8 @@ class Tools:
     known_credentials: KnownCredentials = field(default_factory=KnownCredentials)
     claimed: set[str] = field(default_factory=set)
     """Versions of Secrets that are our own writes: their echo on the watch is no news."""
+    echoing: set[Key] = field(default_factory=set)
+    """Hosts whose change is the answer to a write of their own pass: it is no news to them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,8 @@ class Pass:
         """Whether the host cannot be registered, should the back end not know it, and is to be let go nevertheless."""
         self.note = ""
         """What is to be said beside why the host is where it is, whatever the pass comes to."""
+        self.secrets: dict[str, SecretObject] = {}
+        """What was read of them, for this pass alone."""
         self._told: list[_Told] = []
         self._mark = (self.status, 0)
 
@@ -222,7 +226,9 @@ class Pass:
     def wrote(self, host: BareMetalHost) -> None:
         """Our own write was answered: that answer is newer than anything the watch has brought."""
         host = host.compact()
+        self.tools.echoing.add(self.key)
         self.tools.hosts.observe(host)
+        self.tools.echoing.discard(self.key)
         self.host = host
 
     def overtaken(self) -> bool:

@@ -63,9 +63,11 @@ async def ensure_registered(p: Pass) -> Outcome | None:
     if isinstance(boots, Block | Wait):
         return boots
     if version != p.status.tried_credentials:
-        # Written before they are tried: after a crash we still know which version may be in the back end.
         p.change(tried_credentials=version)
-        await p.save("trying the BMC's credentials")
+        if p.status.good_credentials.credentials is not None:
+            # Written before they are tried: after a crash we still know which version may be in the back end. Of a host that
+            # nobody ever got into there is nothing to know.
+            await p.save("trying the BMC's credentials")
     match await p.tools.backend.register(
         p.ref,
         access(p.current, credentials, boots),

@@ -57,7 +57,7 @@ async def bmc_credentials(p: Pass) -> tuple[Credentials, CredentialsStatus] | Bl
         return _no_credentials(
             f"Secret {name} has no {' and no '.join(missing)}. Add it; the next try starts as soon as it is there."
         )
-    secret = await claim(p, secret, owner_of(p.host))
+    secret = p.secrets[name] = await claim(p, secret, owner_of(p.host))
     version = CredentialsStatus(
         credentials=SecretReference(name=name, namespace=p.key.namespace),
         credentials_version=secret.metadata.resource_version,
@@ -159,8 +159,10 @@ def _meta_data(host: BareMetalHost, extra: Secret) -> dict[str, object]:
 
 
 async def read_secret(p: Pass, name: str) -> SecretObject | None:
-    """A Secret of the host's namespace; None where there is none of that name."""
-    try:
-        return await p.tools.client.get(SECRETS, Key(p.key.namespace, name))
-    except NotFound:
-        return None
+    """A Secret of the host's namespace, read once in a pass; None where there is none of that name."""
+    if name not in p.secrets:
+        try:
+            p.secrets[name] = await p.tools.client.get(SECRETS, Key(p.key.namespace, name))
+        except NotFound:
+            return None
+    return p.secrets[name]

@@ -273,10 +273,11 @@ async def test_what_the_back_end_is_busy_with_is_waited_for_without_a_write(desk
 async def test_a_back_end_that_has_forgotten_the_host_is_told_and_asked_again_after_it_was_registered(
     desk: Desk,
 ) -> None:
-    desk.backend.script("subscribe", NotRegistered("Ironic does not know it any more"))
+    desk.backend.hold("subscribe", NotRegistered("Ironic does not know it any more"))
     await desk.host()
     await desk.subscription()
     await desk.until_error("Ironic does not know it any more.")
+    desk.backend.let_go("subscribe")
     status = wire(BareMetalHostStatus(provisioning=ProvisionStatus(id="node-2")))
     await desk.client.patch(BARE_METAL_HOSTS, desk.h1, {"status": status}, subresource="status")
     assert (await desk.until_made()).status.error == ""

@@ -1,7 +1,8 @@
 """A host's conditions, worked out from its state.
 
-Pure. Metal3's clients read these; the types, reasons and their combinations are its own. What Ingot adds is the message: the
-sentence that the state's handler gave for why the host is where it is.
+Pure. Metal3's clients read these; the types, reasons and their combinations are its own. What Ingot adds are two messages: that
+of `Progressing` is the sentence that the state's handler gave for why the host is where it is, that of `Ready` is what comes
+next and what a person should do, or the error.
 """
 
 from __future__ import annotations
@@ -54,13 +55,15 @@ def conditions(
     state: State,
     *,
     why: str,
+    outlook: str,
     vitals: Vitals | None,
     generation: int,
     at: datetime,
 ) -> list[Condition]:
     """The conditions for this status, in place of those it has. Conditions of others are kept as they are."""
+    messages = {C.READY: status.error_message or outlook, C.PROGRESSING: why}
     before = {condition.type: condition for condition in status.conditions}
-    verdicts: dict[str, _Verdict] = {
+    verdicts: dict[C, _Verdict] = {
         C.MANAGEABLE: _manageable(status, state, vitals, before.get(C.MANAGEABLE)),
         C.AVAILABLE_FOR_PROVISIONING: _available(state),
         C.PROVISIONED: _provisioned(state),
@@ -71,20 +74,14 @@ def conditions(
     if health is not None:
         verdicts[C.HEALTHY] = health
     made = [
-        _condition(kind, verdict, _message(kind, status, why), before.get(kind), generation, at)
+        _condition(kind, verdict, messages.get(kind, ""), before.get(kind), generation, at)
         for kind, verdict in verdicts.items()
     ]
     return made + [condition for kind, condition in before.items() if kind not in verdicts]
 
 
-def _message(kind: str, status: BareMetalHostStatus, why: str) -> str:
-    if kind == C.READY and status.error_message:
-        return status.error_message
-    return why if kind == C.PROGRESSING else ""
-
-
 def _condition(
-    kind: str,
+    kind: C,
     verdict: _Verdict,
     message: str,
     before: Condition | None,

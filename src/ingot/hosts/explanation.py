@@ -19,6 +19,7 @@ from ingot.api.baremetalhost import (
     OperationalStatus,
     State,
 )
+from ingot.api.detachment import detachment
 from ingot.api.installed import wanted
 
 NOTHING_TO_DO: Final = "nothing; it goes on by itself"
@@ -137,6 +138,8 @@ def _outlook(host: BareMetalHost) -> tuple[str, str, str]:
         return "it goes on", "when the annotation is gone", f"remove the annotation {Annotation.PAUSED}"
     if status.error_type:
         return _after_an_error(status)
+    if host.metadata.deletion_timestamp is not None:
+        return _on_its_way_out(host)
     if status.operational_status is OperationalStatus.DETACHED:
         return (
             "it is registered again and taken over as it runs",
@@ -145,10 +148,24 @@ def _outlook(host: BareMetalHost) -> tuple[str, str, str]:
         )
     if status.operational_status is OperationalStatus.SERVICING:
         return "its system is started again", "when its firmware is as asked for", NOTHING_TO_DO
+    if status.operational_status is OperationalStatus.DELAYED:
+        return "it goes on", "as soon as fewer hosts boot over the network", NOTHING_TO_DO
     coming, when = _NEXT[state]
     if state is State.AVAILABLE and wanted(host.spec) is not None and not host.spec.online:
         return coming, "when spec.online is true", "set spec.online to true"
     return coming, when, _WAITS_FOR_A_PERSON.get(state, NOTHING_TO_DO)
+
+
+def _on_its_way_out(host: BareMetalHost) -> tuple[str, str, str]:
+    if (asked := detachment(host)) is not None and asked.delays_deletion:
+        return (
+            "it is deprovisioned and deleted",
+            "when it is attached again",
+            f"remove the annotation {Annotation.DETACHED} to have it deleted",
+        )
+    if host.state in (State.POWERING_OFF_BEFORE_DELETE, State.DELETING):
+        return *_NEXT[host.state], NOTHING_TO_DO
+    return "it is switched off and forgotten", "when what is installed is removed", NOTHING_TO_DO
 
 
 def _after_an_error(status: BareMetalHostStatus) -> tuple[str, str, str]:

@@ -29,6 +29,7 @@ from ingot.api.meta import Key, PartialObjectMetadata
 from ingot.hosts import guard
 from ingot.hosts.companions import Companions
 from ingot.hosts.conditions import conditions, with_conditions
+from ingot.hosts.explanation import outlook
 from ingot.hosts.known_credentials import KnownCredentials
 from ingot.hosts.patches import status_difference
 from ingot.hosts.settings import HostSettings
@@ -181,6 +182,7 @@ class Pass:
             self.status,
             self.state,
             why=sentence,
+            outlook=outlook(self.current),
             vitals=self.vitals,
             generation=self.host.metadata.generation,
             at=at,

@@ -14,9 +14,22 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def made(
-    state: State, status: BareMetalHostStatus | None = None, *, vitals: Vitals | None = None, why: str = ""
+    state: State,
+    status: BareMetalHostStatus | None = None,
+    *,
+    vitals: Vitals | None = None,
+    why: str = "",
+    outlook: str = "",
 ) -> dict[str, Condition]:
-    found = conditions(status or BareMetalHostStatus(), state, why=why, vitals=vitals, generation=3, at=NOON)
+    found = conditions(
+        status or BareMetalHostStatus(),
+        state,
+        why=why,
+        outlook=outlook,
+        vitals=vitals,
+        generation=3,
+        at=NOON,
+    )
     return {condition.type: condition for condition in found}
 
 
@@ -66,7 +79,7 @@ def test_a_host_in_error_is_not_ready_and_says_why() -> None:
         error_type=ErrorType.POWER_MANAGEMENT,
         error_message="the BMC is on fire",
     )
-    ready = made(State.PROVISIONED, status)["Ready"]
+    ready = made(State.PROVISIONED, status, outlook="Next: it is tried again.")["Ready"]
     assert (ready.status, ready.reason, ready.message) == ("False", "Error", "the BMC is on fire")
 
 
@@ -110,6 +123,10 @@ def test_health_once_known_is_kept_when_the_machine_says_nothing() -> None:
 
 def test_the_reason_for_waiting_is_in_the_progressing_condition() -> None:
     assert made(State.INSPECTING, why="the ramdisk boots")["Progressing"].message == "the ramdisk boots"
+
+
+def test_what_comes_next_is_in_the_ready_condition() -> None:
+    assert made(State.INSPECTING, outlook="Next: it is prepared.")["Ready"].message == "Next: it is prepared."
 
 
 def test_the_time_of_the_last_change_stays_while_the_status_is_the_same() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from rack import Rack
 
 from ingot.api.baremetalhost import (
     Annotation,
@@ -27,13 +28,19 @@ LATE = datetime(2026, 11, 16, 5, 0, tzinfo=UTC)
 
 
 def host(
-    state: str = "available", *, annotations: dict[str, str] | None = None, **more: object
+    state: str = "available",
+    *,
+    annotations: dict[str, str] | None = None,
+    deleted: datetime | None = None,
+    **more: object,
 ) -> BareMetalHost:
     status = {"operational_status": OperationalStatus.OK, "last_updated": LATE} | {
         key: value for key, value in more.items() if key not in ("online", "image")
     }
     return BareMetalHost(
-        metadata=ObjectMeta(name="h1", namespace="rack", annotations=annotations or {}),
+        metadata=ObjectMeta(
+            name="h1", namespace="rack", annotations=annotations or {}, deletion_timestamp=deleted
+        ),
         spec=BareMetalHostSpec(online=bool(more.get("online", True)), image=more.get("image")),
         status=BareMetalHostStatus(provisioning=ProvisionStatus(state=state), **status),
     )
@@ -114,3 +121,36 @@ def test_a_host_with_an_image_that_is_to_be_off_names_the_field_to_set() -> None
 
 def test_a_host_that_is_busy_asks_nothing_of_anybody() -> None:
     assert explain(host("provisioning")).do == NOTHING_TO_DO
+
+
+@pytest.mark.parametrize(
+    ("state", "coming"),
+    [
+        ("deprovisioning", "it is switched off and forgotten"),
+        ("powering off before delete", "the back end forgets it"),
+        ("deleting", "it is gone"),
+    ],
+)
+def test_a_host_that_is_deleted_is_not_said_to_become_available(state: str, coming: str) -> None:
+    assert explain(host(state, deleted=LATE)).next == coming
+
+
+def test_a_deletion_that_waits_for_the_host_to_be_attached_names_the_annotation() -> None:
+    waits = host(
+        "provisioned",
+        deleted=LATE,
+        annotations={Annotation.DETACHED: '{"deleteAction": "delay"}'},
+        operational_status=OperationalStatus.DETACHED,
+    )
+    assert explain(waits).do == f"remove the annotation {Annotation.DETACHED} to have it deleted"
+
+
+def test_a_host_that_found_no_place_waits_for_one() -> None:
+    found = explain(host("inspecting", operational_status=OperationalStatus.DELAYED))
+    assert (found.when, found.do) == ("as soon as fewer hosts boot over the network", NOTHING_TO_DO)
+
+
+async def test_who_has_only_kubectl_reads_it_in_the_ready_condition(rack: Rack) -> None:
+    found = await rack.until_state(await rack.host(), "available")
+    told = next(one.message for one in found.status.conditions if one.type == "Ready")
+    assert told == outlook(found)

@@ -149,14 +149,14 @@ def test_a_host_with_an_error_has_not_arrived() -> None:
     assert failed.sentence == "the BMC refused the password"
 
 
-def test_the_sentence_is_what_the_host_is_busy_with_else_how_it_is() -> None:
+def test_the_sentence_is_why_the_host_is_where_it_is() -> None:
     def told(*conditions: Condition) -> str:
         status = BareMetalHostStatus(conditions=list(conditions))
         return view_of(BareMetalHost(status=status)).sentence
 
-    busy, ready = saying("Progressing", "True", "cleaning the disks"), saying("Ready", "False", "not ready")
-    assert told(busy, ready) == "cleaning the disks"
-    assert told(saying("Progressing", "False", "idle"), ready) == "not ready"
+    ready = saying("Ready", "False", "Next: it is provisioned.")
+    assert told(saying("Progressing", "True", "cleaning the disks"), ready) == "cleaning the disks"
+    assert told(saying("Progressing", "False", "waiting for an image"), ready) == "waiting for an image"
     assert told() == ""
 
 

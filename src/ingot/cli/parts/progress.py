@@ -1,7 +1,7 @@
 """What is worth telling while things come up: pure decisions over the parts' states and the hosts.
 
 A host is where it should be when it runs what its spec asks for, or stands ready where it asks for nothing. What a person reads
-about a host is its own sentence: the error, else what it is busy with.
+about a host is its own sentence: the error, else why it is where it is.
 """
 
 from __future__ import annotations
@@ -54,11 +54,8 @@ def goal_of(host: BareMetalHost) -> str:
 def _sentence(host: BareMetalHost) -> str:
     if host.status.error_message:
         return host.status.error_message
-    said = {condition.type: condition for condition in host.status.conditions}
-    busy, ready = said.get(ConditionType.PROGRESSING), said.get(ConditionType.READY)
-    if busy is not None and busy.status == "True" and busy.message:
-        return busy.message
-    return ready.message if ready is not None else ""
+    said = (found.message for found in host.status.conditions if found.type == ConditionType.PROGRESSING)
+    return next(said, "")
 
 
 def part_line(part: PartStatus) -> str:

@@ -54,9 +54,10 @@ async def _ask(api: ApiAccess, name: str) -> tuple[Explanation, list[Event]]:
     from ingot.hosts.explanation import explain
 
     async with api.client() as client:
-        host = await client.get(BARE_METAL_HOSTS, Key(api.namespace, name))
+        key = Key(api.namespace_for(client), name)
+        host = await client.get(BARE_METAL_HOSTS, key)
         about = f"involvedObject.kind=BareMetalHost,involvedObject.name={name}"
-        events = (await client.list(EVENTS, namespace=api.namespace, fields=about)).items
+        events = (await client.list(EVENTS, namespace=key.namespace, fields=about)).items
     told = [event for event in events if event.involved_object.uid == host.metadata.uid]
     told.sort(key=lambda event: event.last_timestamp or datetime.min.replace(tzinfo=UTC))
     return explain(host), told[-MOST_EVENTS:]

@@ -19,3 +19,5 @@ class Access:
     """The name to expect in the server's certificate, where it is not the one in the address."""
     proxy: str = field(default="", repr=False)
     """The http:// address of a proxy that tunnels connections to the server; a password may be in it."""
+    namespace: str = ""
+    """Where whoever wrote the kubeconfig works; "" when that was not said."""

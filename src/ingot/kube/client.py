@@ -46,6 +46,8 @@ class Client:
         """Raises where nothing may be changed now: for those who are about to change something elsewhere."""
         self._manager = field_manager
         self.server: Final = access.server
+        self.namespace: Final = access.namespace
+        """The namespace that the kubeconfig names for whoever uses it; "" where it names none."""
 
     @classmethod
     def from_kubeconfig(

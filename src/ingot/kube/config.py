@@ -61,14 +61,14 @@ def in_cluster(
 
 
 def _from_kubeconfig(files: Kubeconfig, context: str | None) -> Access:
-    cluster, user, user_name = files.chosen(context)
+    chosen, cluster, user = files.chosen(context)
     server = cluster.text("server").rstrip("/")
     if not (server.startswith(("https://", "http://")) and _names_a_host(server)):
         raise ConfigError(f"{cluster.file}: the server should be an https:// address, found {server!r}")
     for name in _UNSUPPORTED_USER:
         if user.body.get(name):
             raise ConfigError(
-                f"{user.file}: user {user_name} logs in by {name!r}, which is not supported. "
+                f"{user.file}: user {chosen.text('user')} logs in by {name!r}, which is not supported. "
                 "Give the user a token, a tokenFile, a client certificate, or an exec plugin."
             )
     if not server.startswith("https://") and any(user.text(name) for name in ("token", "tokenFile")):
@@ -80,6 +80,7 @@ def _from_kubeconfig(files: Kubeconfig, context: str | None) -> Access:
             identity=_identity(cluster, user),
             server_name=cluster.text("tls-server-name"),
             proxy=_proxy(cluster),
+            namespace=chosen.text("namespace"),
         )
     except CredentialError as error:
         raise CredentialError(f"{user.file}: {error}") from error

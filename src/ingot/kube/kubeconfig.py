@@ -89,15 +89,15 @@ class Kubeconfig:
                 "or start one on this machine with `ingot up`."
             )
 
-    def chosen(self, context: str | None) -> tuple[Entry, Entry, str]:
-        """The cluster, the user, and the user's name, of a context or of the current one."""
+    def chosen(self, context: str | None) -> tuple[Entry, Entry, Entry]:
+        """A context, or the current one; its cluster, and its user."""
         name = context or self._current
         if not name:
             raise ConfigError(f"{self.names} has no current-context; choose one with --context")
         chosen = self._entry("contexts", name)
         cluster = self._entry("clusters", chosen.text("cluster"))
         user = chosen.text("user")
-        return cluster, self._entry("users", user) if user else Entry({}, chosen.file), user
+        return chosen, cluster, self._entry("users", user) if user else Entry({}, chosen.file)
 
     def _add(self, path: Path) -> bool:
         """Take in what a file says that others before it did not; false where there is no file."""

@@ -158,6 +158,15 @@ async def test_the_first_file_of_kubeconfig_wins_and_missing_ones_do_not_matter(
     assert (await chosen.identity.identity()).token == Secret("3")
 
 
+def test_the_namespace_of_the_context_is_told(tmp_path: Path):
+    path = write(tmp_path / "config", cluster={"server": "https://127.0.0.1:1"}, user={})
+    assert kubeconfig.load(path).namespace == ""
+    found = yaml.safe_load(path.read_text())
+    found["contexts"][0]["context"]["namespace"] = "rack-3"
+    path.write_text(yaml.safe_dump(found))
+    assert kubeconfig.load(path).namespace == "rack-3"
+
+
 def test_without_kubeconfig_the_one_in_the_home_folder_is_used(tmp_path: Path):
     write(tmp_path / ".kube" / "config", cluster={"server": "https://home.test"}, user={})
     assert kubeconfig.load(environment={"HOME": str(tmp_path)}).server == "https://home.test"

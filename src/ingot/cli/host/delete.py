@@ -62,8 +62,8 @@ async def _delete(api: ApiAccess, name: str, *, force: bool, timeout: float | No
     from ingot.hosts.leftovers import left_behind
     from ingot.kube import NotFound
 
-    key = Key(api.namespace, name)
     async with api.client() as client:
+        key = Key(api.namespace_for(client), name)
         host = await client.get(BARE_METAL_HOSTS, key)
         with contextlib.suppress(NotFound):
             # It may have been gone before this, or be gone with the first of the two.

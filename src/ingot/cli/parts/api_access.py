@@ -1,6 +1,7 @@
 """Which Kubernetes API a command talks to, and in which namespace: the same options everywhere.
 
-The first of: `--kubeconfig`, KUBECONFIG, what `ingot up` runs on this machine (STATE/kubeconfig), what kubectl would take.
+The API is the first of: `--kubeconfig`, KUBECONFIG, what `ingot up` runs on this machine (STATE/kubeconfig), what kubectl
+would take. The namespace is `--namespace`, else that of the kubeconfig's context, else `default`.
 """
 
 from __future__ import annotations
@@ -27,8 +28,12 @@ class ApiAccess:
 
     kubeconfig: Path | None
     context: str | None
-    namespace: str
+    namespace: str | None
     state: StateFolder
+
+    def namespace_for(self, client: Client) -> str:
+        """The namespace that was asked for, else the one that the kubeconfig names."""
+        return self.namespace or client.namespace or "default"
 
     def client(self) -> Client:
         """A client of that API; use it with `async with`. Raises `KubeError` with a sentence when there is none."""
@@ -45,9 +50,14 @@ def api_options(command: Command) -> Command:
     for option in (
         state_option,
         click.option(
-            "-n", "--namespace", default="default", show_default=True, help="The namespace of the object."
+            "-n",
+            "--namespace",
+            metavar="NAMESPACE",
+            help="Where to look; by default the namespace of the kubeconfig's context, or `default`.",
         ),
-        click.option("--context", help="A context of the kubeconfig; its current one by default."),
+        click.option(
+            "--context", metavar="NAME", help="A context of the kubeconfig; its current one by default."
+        ),
         click.option(
             "--kubeconfig",
             type=click.Path(dir_okay=False, path_type=Path),

@@ -11,6 +11,7 @@ import click
 @contextmanager
 def errors_as_sentences() -> Iterator[None]:
     # Imported on use: a command that only prints its help needs none of these rooms.
+    from ingot.api.meta import Malformed
     from ingot.embedded.supervisor import SupervisorError
     from ingot.kube import KubeError
     from ingot.lab.errors import LabError
@@ -18,7 +19,7 @@ def errors_as_sentences() -> Iterator[None]:
 
     try:
         yield
-    except (SupervisorError, ServiceError, LabError, KubeError) as error:
+    except (SupervisorError, ServiceError, LabError, KubeError, Malformed) as error:
         raise click.ClickException(str(error)) from error
     except PermissionError as error:
         what = f"{error.filename}: permission denied" if error.filename else "this is not yours to do"

@@ -25,7 +25,7 @@ from ingot.kube.errors import ApiError, Gone, KubeError, NotFound, TooManyReques
 from ingot.kube.metrics import CACHED_OBJECTS, WATCH_RESTARTS
 from ingot.kube.transport import LONGEST_RETRY_AFTER
 from ingot.kube.versions import is_older
-from ingot.kube.watching import Bookmark, Listed, News, Put, Removed
+from ingot.kube.watching import Bookmark, Listed, News, Put, Removed, keep_read_buffers
 
 log = logging.getLogger(__name__)
 
@@ -118,6 +118,7 @@ class Informer(Generic[T]):
 
     async def run(self) -> None:
         """Follow the API until cancelled."""
+        keep_read_buffers()
         while True:
             self._steady = False
             trouble: Exception | None = None

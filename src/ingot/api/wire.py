@@ -7,10 +7,10 @@ fields and wrong for those that the schema requires (`status.errorMessage` is ""
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from collections.abc import Callable, Container
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -19,30 +19,73 @@ from ingot.api.schema import is_required
 
 def wire(value: Any) -> Any:
     """`value` as plain JSON data: of a struct, every field that is not its default or that the schema requires."""
-    match value:
-        case msgspec.Struct():
-            return {
-                field.sent_as: wire(found)
-                for field in _fields(type(value))
-                if _is_sent(field, found := getattr(value, field.name))
-            }
-        case enum.Enum():
-            return value.value
-        case None | str() | bool() | int() | float():
-            return value
-        case list() | tuple():
-            return [wire(item) for item in value]
-        case dict():
-            return {key: wire(item) for key, item in value.items()}
-        case datetime():
-            return msgspec.to_builtins(value)
-        case msgspec.Raw():
-            return msgspec.json.decode(value)
+    # By the exact type, found out once: every object that is sent goes through here, part by part.
+    return (_KNOWN.get(type(value)) or _learnt(type(value)))(value)
+
+
+def wire_fields(value: msgspec.Struct, names: Container[str]) -> dict[str, Any]:
+    """The same, of these fields of a struct alone."""
+    return {
+        field.sent_as: wire(found)
+        for field in _fields(type(value))
+        if field.name in names and _is_sent(field, found := getattr(value, field.name))
+    }
+
+
+def differing_fields(one: msgspec.Struct, other: msgspec.Struct) -> set[str]:
+    """The names of the fields in which two structs of one type differ. Undecoded parts are compared as bytes."""
+    return {
+        field.name
+        for field in _fields(type(one))
+        if not _same(getattr(one, field.name), getattr(other, field.name))
+    }
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, msgspec.Raw) and isinstance(other, msgspec.Raw):
+        return bytes(one) == bytes(other)
+    return bool(one == other)
+
+
+def _struct(value: msgspec.Struct) -> dict[str, Any]:
+    sent = {}
+    for field in _fields(type(value)):
+        found = getattr(value, field.name)
+        if _is_sent(field, found):
+            sent[field.sent_as] = wire(found)
+    return sent
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _refused(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is not a part of an API object and cannot be sent")
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+_PLAIN: Final = (str, int, float, bool, type(None))
+_CONVERTERS: Final[tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...]] = (
+    (msgspec.Struct, _struct),
+    (enum.Enum, lambda value: value.value),
+    (_PLAIN, _itself),
+    ((list, tuple), lambda value: [item if type(item) in _PLAIN else wire(item) for item in value]),
+    (dict, lambda value: {key: wire(item) for key, item in value.items()}),
+    (datetime, msgspec.to_builtins),
+    (msgspec.Raw, msgspec.json.decode),
+)
+
+
+_KNOWN: Final[dict[type, Callable[[Any], Any]]] = {}
+
+
+def _learnt(type_: type) -> Callable[[Any], Any]:
+    found = next((convert for types, convert in _CONVERTERS if issubclass(type_, types)), _refused)
+    _KNOWN[type_] = found
+    return found
+
+
+class _Field(NamedTuple):
     name: str
     sent_as: str
     required: bool

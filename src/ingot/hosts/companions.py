@@ -16,6 +16,7 @@ from ingot.api.hostfirmwaresettings import HOST_FIRMWARE_SETTINGS
 from ingot.api.hostupdatepolicy import HOST_UPDATE_POLICIES
 from ingot.api.meta import Key, Object
 from ingot.api.preprovisioningimage import PREPROVISIONING_IMAGES
+from ingot.hosts.echoes import Echoes
 from ingot.hosts.schemas import BY_SCHEMA, Schemas, named_schema
 from ingot.kube import Client, Informer, metadata_of
 
@@ -25,7 +26,8 @@ T = TypeVar("T", bound=Object)
 class Companions:
     """The informers of these kinds."""
 
-    def __init__(self, client: Client, *, namespace: str = "") -> None:
+    def __init__(self, client: Client, echoes: Echoes, *, namespace: str = "") -> None:
+        self._echoes = echoes
         self.hardware = Informer(client, metadata_of(HARDWARE_DATA), namespace=namespace)
         """Without its contents: they are large, and read when they matter."""
         self.firmware_settings = Informer(
@@ -39,15 +41,11 @@ class Companions:
         self.ramdisks = Informer(client, PREPROVISIONING_IMAGES, namespace=namespace)
         self.unread_firmware: set[Key] = set()
         """Hosts whose firmware has not been read since something happened to it; see `firmware`."""
-        self.ours: set[str] = set()
-        """Versions that are the answers to our own writes, while they are told: they wake nobody."""
 
     def wrote(self, informer: Informer[T], written: T) -> None:
         """Our own write was answered: that answer is newer than anything the watch has brought, and no news to us."""
-        version = written.metadata.resource_version
-        self.ours.add(version)
+        self._echoes.wrote(written.metadata.resource_version)
         informer.observe(written)
-        self.ours.discard(version)
 
     def written_by_users(self) -> tuple[Informer[Any], ...]:
         """Those in whose specs somebody asks for something."""

@@ -15,6 +15,7 @@ from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
 from ingot.api.core import CONFIG_MAPS, SECRETS
 from ingot.api.meta import Key, PartialObjectMetadata, now
 from ingot.hosts.companions import Companions
+from ingot.hosts.echoes import Echoes
 from ingot.hosts.host_pass import Tools
 from ingot.hosts.leftovers import FORGOTTEN, Leftovers
 from ingot.hosts.metrics import EVENT_TO_STATUS
@@ -43,7 +44,8 @@ class HostController:
             client, BARE_METAL_HOSTS, namespace=namespace, indexes={BY_SECRET: index_of_secrets}
         )
         self.secrets = Informer(client, metadata_of(SECRETS), namespace=namespace)
-        self.companions = Companions(client, namespace=namespace)
+        self._echoes = Echoes()
+        self.companions = Companions(client, self._echoes, namespace=namespace)
         self.forgotten = Informer(
             client, CONFIG_MAPS, namespace=namespace, fields=f"metadata.name={FORGOTTEN}"
         )
@@ -58,8 +60,8 @@ class HostController:
             recorder,
             clock,
             settings,
+            echoes=self._echoes,
         )
-        self._claimed, self._echoing = tools.claimed, tools.echoing
         reconciler = HostReconciler(tools)
         self._reconcile = reconciler
         self._heard: dict[Key, float] = {}
@@ -100,22 +102,28 @@ class HostController:
 
     async def _timed(self, key: Key) -> Done | Again:
         heard = self._heard.pop(key, None)
-        result = await self._reconcile(key)
+        self._echoes.begin(key)
+        try:
+            result = await self._reconcile(key)
+        finally:
+            if self._echoes.end(key):
+                self.controller.wake(key)
         if heard is not None:
             EVENT_TO_STATUS.observe(time.monotonic() - heard)
         return result
 
     def _host_changed(self, change: Change[BareMetalHost]) -> None:
         old, new = change.old, change.new
-        if change.key in self._echoing or (
-            old is not None and new is not None and not _concerns_us(old, new)
-        ):
-            return
-        self.controller.wake(change.key, low=change.initial)
+        if old is None or new is None or _concerns_us(old, new):
+            self._tell(change.key, change)
 
     def _companion_changed(self, change: Change[Any]) -> None:
-        if change.new is None or change.new.metadata.resource_version not in self.companions.ours:
-            self.controller.wake(change.key, low=change.initial)
+        self._tell(change.key, change)
+
+    def _tell(self, host: Key, change: Change[Any]) -> None:
+        """Wake the host, unless what changed is what its own pass wrote."""
+        if change.new is None or self._echoes.is_news(host, change.new.metadata.resource_version):
+            self.controller.wake(host, low=change.initial)
 
     def _schema_changed(self, change: Change[PartialObjectMetadata]) -> None:
         """A schema that somebody removed is made again by those who name it."""
@@ -124,11 +132,8 @@ class HostController:
                 self.controller.wake(key)
 
     def _secret_changed(self, change: Change[PartialObjectMetadata]) -> None:
-        if change.new is not None and change.new.metadata.resource_version in self._claimed:
-            self._claimed.discard(change.new.metadata.resource_version)
-            return
         for host in self.hosts.by_index(BY_SECRET, str(change.key)):
-            self.controller.wake(host.key, low=change.initial)
+            self._tell(host.key, change)
 
 
 def _concerns_us(old: BareMetalHost, new: BareMetalHost) -> bool:

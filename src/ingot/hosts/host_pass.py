@@ -29,6 +29,7 @@ from ingot.api.meta import Key, PartialObjectMetadata
 from ingot.hosts import guard
 from ingot.hosts.companions import Companions
 from ingot.hosts.conditions import conditions, with_conditions
+from ingot.hosts.echoes import Echoes
 from ingot.hosts.explanation import outlook
 from ingot.hosts.known_credentials import KnownCredentials
 from ingot.hosts.patches import status_difference
@@ -56,10 +57,7 @@ class Tools:
     now: Callable[[], datetime]
     settings: HostSettings = field(default_factory=HostSettings)
     known_credentials: KnownCredentials = field(default_factory=KnownCredentials)
-    claimed: set[str] = field(default_factory=set)
-    """Versions of Secrets that are our own writes: their echo on the watch is no news."""
-    echoing: set[Key] = field(default_factory=set)
-    """Hosts whose change is the answer to a write of their own pass: it is no news to them."""
+    echoes: Echoes = field(default_factory=Echoes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +226,8 @@ class Pass:
     def wrote(self, host: BareMetalHost) -> None:
         """Our own write was answered: that answer is newer than anything the watch has brought."""
         host = host.compact()
-        self.tools.echoing.add(self.key)
+        self.tools.echoes.wrote(host.metadata.resource_version)
         self.tools.hosts.observe(host)
-        self.tools.echoing.discard(self.key)
         self.host = host
 
     def overtaken(self) -> bool:

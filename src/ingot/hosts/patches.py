@@ -8,11 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-import msgspec
-from msgspec.structs import replace
-
 from ingot.api.baremetalhost import BareMetalHostStatus
-from ingot.api.wire import wire
+from ingot.api.wire import differing_fields, wire, wire_fields
 
 NO_STATUS: Final = BareMetalHostStatus()
 
@@ -37,12 +34,5 @@ def status_difference(old: BareMetalHostStatus, new: BareMetalHostStatus) -> dic
     """
     if old == NO_STATUS:
         return {} if new == NO_STATUS else wire(new)
-    if _same_bytes(old.hardware, new.hardware):
-        old, new = replace(old, hardware=msgspec.UNSET), replace(new, hardware=msgspec.UNSET)
-    return difference(wire(old), wire(new))
-
-
-def _same_bytes(old: msgspec.Raw | msgspec.UnsetType, new: msgspec.Raw | msgspec.UnsetType) -> bool:
-    if isinstance(old, msgspec.UnsetType) or isinstance(new, msgspec.UnsetType):
-        return old is new
-    return bytes(old) == bytes(new)
+    changed = differing_fields(old, new)
+    return difference(wire_fields(old, changed), wire_fields(new, changed))

@@ -8,8 +8,9 @@ from ingot.api.baremetalhost import BareMetalHostSpec, RootDeviceHints
 from ingot.api.meta import Malformed
 from ingot.hosts.raid import has_software_volumes
 
+UNKNOWN: Final = "unknown"
 PROFILES: Final[dict[str, RootDeviceHints | None]] = {
-    "unknown": RootDeviceHints(device_name="/dev/sda"),
+    UNKNOWN: RootDeviceHints(device_name="/dev/sda"),
     "libvirt": RootDeviceHints(device_name="/dev/vda"),
     "dell": RootDeviceHints(hctl="0:0:0:0"),
     "dell-raid": RootDeviceHints(hctl="0:2:0:0"),
@@ -20,7 +21,7 @@ PROFILES: Final[dict[str, RootDeviceHints | None]] = {
 
 def profile_name(spec: BareMetalHostSpec) -> str:
     """The profile in use: the one that was asked for, else the one that fits the address."""
-    name = spec.hardware_profile or ("libvirt" if spec.bmc.address.startswith("libvirt") else "unknown")
+    name = spec.hardware_profile or ("libvirt" if spec.bmc.address.startswith("libvirt") else UNKNOWN)
     if name not in PROFILES:
         raise Malformed(
             f"spec.hardwareProfile is {name!r}, which is no profile. Use one of {', '.join(PROFILES)}, or leave it out."

@@ -93,6 +93,8 @@ class HostReconciler:
     def __init__(self, tools: Tools, retries: Retries | None = None) -> None:
         self._tools = tools
         self._retries = retries or Retries(lambda: asyncio.get_running_loop().time())
+        self._sound: dict[Key, tuple[str, int]] = {}
+        """Which host, in which generation, was found to break no rule."""
         self.capacity = Capacity(tools.settings.provisioning_limit, tools.backend.boots_over_network)
 
     async def __call__(self, key: Key) -> Done | Again:
@@ -100,6 +102,7 @@ class HostReconciler:
         host = self._tools.hosts.get(key)
         if host is None:
             self._retries.forget(key)
+            self._sound.pop(key, None)
             self._tools.known_credentials.forget(key)
             METRICS.forget(key)
             self._tools.companions.unread_firmware.discard(key)
@@ -183,7 +186,7 @@ class HostReconciler:
             return outcome
         if p.deleting and (goal := after_deletion(state)) is not None:
             return Advance(goal)
-        if not p.deleting and state in STILL_TO_BE_MADE and (errors := broken_rules(p.host)):
+        if not p.deleting and state in STILL_TO_BE_MADE and (errors := self._broken_rules(p.host)):
             return Block(ErrorType.REGISTRATION, errors)
         if state in REGISTERED_FIRST:
             not_yet = await ensure_registered(p)
@@ -204,6 +207,15 @@ class HostReconciler:
         # What registration brought is true whether the state can be left or not.
         p.mark()
         return await HANDLERS[state](p)
+
+    def _broken_rules(self, host: BareMetalHost) -> str:
+        generation = (host.metadata.uid, host.metadata.generation)
+        if self._sound.get(host.key) == generation:
+            return ""
+        errors = broken_rules(host)
+        if not errors:
+            self._sound[host.key] = generation
+        return errors
 
     def _has_a_place(self, p: Pass) -> bool:
         if not self.capacity.admits(p.current):

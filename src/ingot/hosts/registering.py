@@ -21,7 +21,7 @@ from ingot.api.meta import Malformed
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import Advance, Block, Fail, Outcome, Stay, Wait
 from ingot.hosts.preparing import record_is_new
-from ingot.hosts.profiles import profile_name
+from ingot.hosts.profiles import UNKNOWN, profile_name
 from ingot.hosts.ramdisks import Ramdisk, ramdisk
 from ingot.hosts.secrets import bmc_credentials
 from ingot.provisioner import Access, Busy, Credentials, Failed, Ready
@@ -88,7 +88,9 @@ async def ensure_registered(p: Pass) -> Outcome | None:
             p.change_provisioning(id=registered.backend_id)
     if profile != p.status.hardware_profile:
         p.change(hardware_profile=profile)
-        p.tell(EventReason.PROFILE_SET, f"Hardware profile set: {profile}")
+        if profile != UNKNOWN:
+            # That nothing is known of the hardware is worth no Event.
+            p.tell(EventReason.PROFILE_SET, f"Hardware profile set: {profile}")
     if version != p.status.good_credentials:
         p.change(good_credentials=version)
         p.tell(EventReason.BMC_ACCESS_VALIDATED, "Verified access to BMC")

@@ -114,10 +114,8 @@ def _plain(owner: OwnerReference) -> OwnerReference:
 
 def _ours(p: Pass, written: PartialObjectMetadata) -> None:
     """Our own write is no news, to anybody."""
-    version = written.metadata.resource_version
-    p.tools.claimed.add(version)
+    p.tools.echoes.wrote(written.metadata.resource_version)
     p.tools.secrets.observe(written)
-    p.tools.claimed.discard(version)
 
 
 # Releasing

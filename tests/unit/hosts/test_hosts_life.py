@@ -51,7 +51,7 @@ async def test_hardware_data_that_an_earlier_host_of_the_name_left_becomes_the_h
 
 
 async def test_every_state_that_was_passed_through_left_its_times_and_events(rack: Rack) -> None:
-    key = await rack.host()
+    key = await rack.host(hardwareProfile="libvirt")
     host = await rack.until(key, lambda host: host.status.powered_on)
     history = host.status.operation_history
     assert history.register.start is not None

@@ -37,14 +37,14 @@ imports:
 
 # Whole systems spend their time waiting for servers to boot; everything else is tested meanwhile.
 pytest:
-	@whole=$$(mktemp); $(BIN)/pytest tests/e2e tests/integration >"$$whole" 2>&1 & systems=$$!; \
+	@whole=$$(mktemp); $(BIN)/pytest tests/e2e tests/kubectl tests/integration >"$$whole" 2>&1 & systems=$$!; \
 	$(BIN)/pytest tests/unit tests/api; parts=$$?; \
 	wait $$systems; systems=$$?; cat "$$whole"; rm -f "$$whole"; exit $$((parts | systems))
 
 # On the embedded API once more: now the clients that are built with the cluster are there.
-test-cluster: setup  ## the API's tests on a real kube-apiserver and on the embedded API; it is built first, once (10 min)
+test-cluster: setup  ## the tests of the API and of hosts on a real kube-apiserver, the API's on the embedded one too; it is built first, once (10 min)
 	@tools/kubernetes/build
-	@$(BIN)/python tests/cluster $(BIN)/pytest tests/api tests/cluster; real=$$?; \
+	@$(BIN)/python tests/cluster $(BIN)/pytest tests/api tests/cluster tests/kubectl; real=$$?; \
 	$(BIN)/pytest tests/api; exit $$((real | $$?))
 
 test-coreos: setup  ## our image commands beside the real coreos-installer; the first time it is built (7 min)

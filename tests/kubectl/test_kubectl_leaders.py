@@ -1,0 +1,61 @@
+"""Two operators with a Lease: the leader is killed while hosts are on their way, and nobody who watches with kubectl can tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from demo_hall import IMAGE, DemoHall, credentials, host, resource
+
+# Each is caught somewhere else on its way when the leader dies. Those who have the longest way come first.
+STATES = {"w": "provisioning", "p": "preparing", "i": "inspecting", "r": "registering"}
+SCRIPT = """
+default: {others: {seconds: 0.1}}
+hosts:
+  w-*: {provision: {seconds: 8}}
+  p-*: {prepare: {seconds: 8}}
+  i-*: {inspect: {seconds: 8}}
+  r-*: {register: {seconds: 8}}
+"""
+RAID = {"hardwareRAIDVolumes": [{"level": "1", "sizeGibibytes": 400}]}
+VERBS = ("register", "inspect", "prepare", "provision")
+DEEDS = ("inspect", "prepare", "make volumes", "set NumLock to Off", "deploy")
+
+
+def test_hosts_arrive_when_the_leader_is_killed_and_nothing_is_done_twice(hall: DemoHall):
+    first = hall.operator(SCRIPT)
+    first.leads()
+    second = hall.operator(SCRIPT)
+    names = [f"{letter}-{number}" for letter in STATES for number in (1, 2)]
+    hall.apply(*(part for name in names for part in host_with_wishes(name)))
+    hall.until(lambda: all_are_on_their_way(hall))
+    before = holder(hall)
+    first.kill()
+    assert "provisioned" not in {row[1] for row in rows(hall)}
+    second.leads()
+    hall.wait("condition=Provisioned", "bmh", "--all")
+    assert holder(hall) not in ("", before)
+    assert rows(hall) == [[name, "provisioned", "true"] for name in sorted(names)]
+    assert not hall.kubectl("get", "events", "--field-selector=type=Warning", "-o", "name")
+    second.stop()
+    assert holder(hall) == ""
+    for name in names:
+        machine = hall.machine(name)
+        assert machine["done"] == dict.fromkeys(DEEDS, 1), name
+        assert {verb: machine["attempts"][verb] for verb in VERBS} == dict.fromkeys(VERBS, 1), name
+
+
+def host_with_wishes(name: str) -> tuple[dict[str, Any], ...]:
+    settings = resource("HostFirmwareSettings", name, settings={"NumLock": "Off"})
+    return credentials(name), settings, host(name, image=IMAGE, raid=RAID)
+
+
+def rows(hall: DemoHall) -> list[list[str]]:
+    return [line.split()[:-1] for line in hall.kubectl("get", "bmh", "--no-headers").splitlines()]
+
+
+def all_are_on_their_way(hall: DemoHall) -> bool:
+    return all(len(row) > 1 and row[1] == STATES[row[0][0]] for row in rows(hall))
+
+
+def holder(hall: DemoHall) -> str:
+    return hall.kubectl("get", "lease", "baremetal-operator", "-o", "jsonpath={.spec.holderIdentity}")

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 import msgspec
 
+from ingot.cli.parts.ages import ago, stamp
 from ingot.cli.parts.api_access import ApiAccess, access_from, api_options
 from ingot.cli.parts.sentences import errors_as_sentences
 
 if TYPE_CHECKING:
+    from ingot.api.baremetalhost import BareMetalHost
     from ingot.api.core import Event
     from ingot.hosts.explanation import Explanation
+    from ingot.kube import Client
 
 KINDS: Final = frozenset({"bmh", "bmhost", "baremetalhost", "baremetalhosts"})
 MOST_EVENTS: Final = 5
@@ -39,33 +42,42 @@ def explain(what: str, output: str, **options: Any) -> None:
     if output == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(found)))
         return
-    for line in lines(found, datetime.now(UTC)):
+    now = datetime.now(UTC)
+    for line in [*lines(found, now), *event_lines(events, now)]:
         click.echo(line)
-    if events:
-        click.echo("lately:")
-    for event in events:
-        click.echo(f"  {_ago(event.last_timestamp, datetime.now(UTC))}  {event.reason}: {event.message}")
 
 
 async def _ask(api: ApiAccess, name: str) -> tuple[Explanation, list[Event]]:
     from ingot.api.baremetalhost import BARE_METAL_HOSTS
-    from ingot.api.core import EVENTS
     from ingot.api.meta import Key
     from ingot.hosts.explanation import explain
 
     async with api.client() as client:
         key = Key(api.namespace_for(client), name)
         host = await client.get(BARE_METAL_HOSTS, key)
-        about = f"involvedObject.kind=BareMetalHost,involvedObject.name={name}"
-        events = (await client.list(EVENTS, namespace=key.namespace, fields=about)).items
+        return explain(host), await last_events(client, host)
+
+
+async def last_events(client: Client, host: BareMetalHost) -> list[Event]:
+    """What was told of this host last, the newest at the end."""
+    from ingot.api.core import EVENTS
+
+    namespace, name = host.key
+    about = f"involvedObject.kind=BareMetalHost,involvedObject.name={name}"
+    events = (await client.list(EVENTS, namespace=namespace, fields=about)).items
     told = [event for event in events if event.involved_object.uid == host.metadata.uid]
     told.sort(key=lambda event: event.last_timestamp or datetime.min.replace(tzinfo=UTC))
-    return explain(host), told[-MOST_EVENTS:]
+    return told[-MOST_EVENTS:]
+
+
+def event_lines(events: list[Event], now: datetime) -> list[str]:
+    told = [f"  {ago(event.last_timestamp, now)}  {event.reason}: {event.message}" for event in events]
+    return ["lately:", *told] if told else []
 
 
 def lines(found: Explanation, now: datetime) -> list[str]:
     """The explanation as a person reads it."""
-    since = f" since {_stamp(found.since)} ({_ago(found.since, now)})" if found.since else ""
+    since = f" since {stamp(found.since)} ({ago(found.since, now)})" if found.since else ""
     told = [f"{found.host} is {found.state}{since}; status {found.status}."]
     rows = [("why", found.why), ("next", f"{found.next}, {found.when}"), ("to do", found.do)]
     if found.error:
@@ -76,17 +88,3 @@ def lines(found: Explanation, now: datetime) -> list[str]:
         for label, text in rows
         if (text and text != found.error) or label == "error"
     ]
-
-
-def _stamp(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
-def _ago(at: datetime | None, now: datetime) -> str:
-    if at is None:
-        return "some time ago"
-    seconds = max(0, int((now - at).total_seconds()))
-    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds // length} {unit} ago"
-    return f"{seconds} s ago"

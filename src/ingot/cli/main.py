@@ -13,7 +13,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "down": ("ingot.cli.down:down", "Stop what `ingot up` started."),
     "status": ("ingot.cli.status:status", "What runs where, and whether it is well."),
     "explain": ("ingot.cli.explain:explain", "Why a host is where it is, what comes next, what you can do."),
-    "host": ("ingot.cli.host:host", "Delete a host, also by force."),
+    "host": ("ingot.cli.host:host", "Everyday work with hosts: list, add, provision, reboot, delete, …"),
     "crds": ("ingot.cli.crds:crds", "Print the custom resource definitions."),
     "api-server": ("ingot.cli.api_server:api_server", "Run the embedded Kubernetes API."),
     "operator": ("ingot.cli.operator:operator", "Run the controllers."),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ingot.cli.parts.api_access import ApiAccess, access_from, api_options
+from ingot.cli.parts.following import Done, follow, state_and_why, wait_options
 from ingot.cli.parts.sentences import errors_as_sentences
 
 if TYPE_CHECKING:
@@ -28,12 +29,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Let the host go at once, without the back end. What that leaves behind is printed.",
 )
-@click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until the host is gone.")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    help="Seconds to wait at most. The deletion goes on afterwards.",
-)
+@wait_options(default=True)
 @api_options
 def delete(name: str, force: bool, wait: bool, timeout: float | None, **options: Any) -> None:
     """Delete a host.
@@ -77,13 +73,19 @@ async def _delete(api: ApiAccess, name: str, *, force: bool, timeout: float | No
             click.echo(f"  {why}", err=True)
         if timeout == 0:
             return False
-        try:
-            async with asyncio.timeout(timeout):
-                await _until_gone(client, host)
-        except TimeoutError:
-            return False
-        click.echo(f"{key} is gone")
-        return True
+        # What was said of it before it was deleted says nothing of what its deletion waits for.
+        known = state_and_why(host) if host.metadata.deletion_timestamp is None else ""
+        gone = await follow(
+            client,
+            host,
+            lambda found: Done() if found is None else None,
+            timeout=timeout,
+            tell=_deletion,
+            known=known,
+        )
+        if isinstance(gone, Done):
+            click.echo(f"{key} is gone")
+        return isinstance(gone, Done)
 
 
 async def _force(client: Client, key: Key, host: BareMetalHost) -> None:
@@ -105,39 +107,5 @@ def _held_up(host: BareMetalHost) -> str | None:
     return None
 
 
-async def _until_gone(client: Client, host: BareMetalHost) -> None:
-    """Wait, and tell each new sentence about what is waited for."""
-    from ingot.api.baremetalhost import BARE_METAL_HOSTS
-    from ingot.kube import Informer
-
-    gone = asyncio.Event()
-    # What was said of it before it was deleted says nothing of what its deletion waits for.
-    told = _sentence(host) if host.metadata.deletion_timestamp is None else ""
-
-    def look(found: BareMetalHost | None) -> None:
-        nonlocal told
-        if found is None or found.metadata.uid != host.metadata.uid:
-            gone.set()
-        elif found.metadata.deletion_timestamp is not None and (why := _sentence(found)) != told:
-            told = why
-            click.echo(f"  {found.state or 'new'}: {why}")
-
-    namespace, name = host.key
-    hosts = Informer(client, BARE_METAL_HOSTS, namespace=namespace, fields=f"metadata.name={name}")
-    hosts.subscribe(lambda change: look(change.new))
-    watching = asyncio.create_task(hosts.run())
-    try:
-        await hosts.synced()
-        if hosts.get(host.key) is None:
-            return
-        await gone.wait()
-    finally:
-        watching.cancel()
-        await asyncio.gather(watching, return_exceptions=True)
-
-
-def _sentence(host: BareMetalHost) -> str:
-    from ingot.api.baremetalhost import ConditionType
-
-    found = (one.message for one in host.status.conditions if one.type == ConditionType.PROGRESSING)
-    return next(found, "") or "it begins"
+def _deletion(host: BareMetalHost) -> str | None:
+    return state_and_why(host) if host.metadata.deletion_timestamp is not None else None

@@ -1,8 +1,8 @@
 """`ingot operator`: the controllers, against any Kubernetes API.
 
-Settings come from the environment under the names that Metal3 uses (IRONIC_ENDPOINT, IRONIC_CACERT_FILE, METAL3_AUTH_ROOT_DIR,
-DEPLOY_ISO_URL, WATCH_NAMESPACE); the API from KUBECONFIG. What is wrong with them is said in a sentence before anything starts.
-Without Ironic (`--provisioner demo`) only the last two count.
+How to reach Ironic comes from the environment under the names that Metal3 uses (IRONIC_ENDPOINT, IRONIC_CACERT_FILE,
+METAL3_AUTH_ROOT_DIR, DEPLOY_ISO_URL), and so may some of the options; the API comes from KUBECONFIG. What is wrong with them is
+said in a sentence before anything starts.
 
 What runs, and in which order, is in `parts.operating`.
 """
@@ -19,6 +19,7 @@ import click
 from ingot.cli.parts.backends import Backend, DemoBackend, IronicBackend
 from ingot.cli.parts.electing import election_from, election_options
 from ingot.cli.parts.listen import AddressAndPort, Listen, log_to_stderr
+from ingot.cli.parts.looking_after import looking_after_from, looking_after_options
 from ingot.cli.parts.operating import Wanted, operate
 from ingot.cli.parts.state import StateFolder, state_option
 from ingot.cli.parts.switching import switches_from
@@ -56,6 +57,7 @@ E = TypeVar("E", bound=Exception)
     help="Serve /livez, /readyz and /metrics here, with TLS; metrics, and reasons, for who has the token in "
     "STATE/operator/metrics-token. Off by default.",
 )
+@looking_after_options
 @election_options
 @webhook_options
 @click.option("--verbose", "-v", is_flag=True, help="Log more.")
@@ -74,13 +76,16 @@ def operator(
     """
     log_to_stderr(verbose=verbose)
     election, webhook = election_from(options), webhook_from(options)
+    looking_after = looking_after_from(options)
     backend = _backend(provisioner, push_listen, demo_script)
     try:
         # Read here only to say what is wrong with it before anything starts.
         Client.from_kubeconfig()
     except ConfigError as error:
         raise click.ClickException(str(error)) from error
-    wanted = Wanted(state, backend, health_listen, election, webhook, switches_from(os.environ))
+    wanted = Wanted(
+        state, backend, health_listen, election, webhook, switches_from(os.environ), looking_after
+    )
     try:
         asyncio.run(operate(wanted))
     except BaseExceptionGroup as group:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -13,8 +14,15 @@ from ingot.api.meta import Key
 from ingot.cli.main import main
 from ingot.cli.parts.electing import EXIT_LOST, Election
 from ingot.cli.parts.listen import Listen
+from ingot.cli.parts.looking_after import (
+    WORKERS,
+    LookingAfter,
+    looking_after_from,
+    looking_after_options,
+)
 from ingot.cli.parts.state import StateFolder
 from ingot.cli.parts.webhook import Webhook
+from ingot.hosts import HostSettings
 from ingot.kube import Timing
 from ingot.kube.admission import Service
 from ingot.trust import Authority
@@ -45,12 +53,68 @@ from ingot.trust import Authority
         ),
         ("--webhook-listen 127.0.0.1:0 --webhook-certs /nowhere", "does not exist"),
         ("--health-listen nowhere", "is not ADDRESS:PORT"),
+        ("--namespace rack-1,rack-2", "'rack-1,rack-2' names several namespaces"),
+        ("--namespace Rack_1", "'Rack_1' is not a name that a namespace can have"),
+        ("--max-provisioning-retries -1", "-1 is not in the range x>=0"),
+        ("--max-provisioning-retries often", "'often' is not a valid integer"),
+        ("--provisioning-limit 0", "0 is not in the range x>=1"),
+        ("--controller-concurrency 1001", "1001 is not in the range"),
     ],
 )
 def test_what_does_not_fit_is_refused(options: str, said: str, tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["operator", *options.split()], env={"INGOT_STATE": str(tmp_path)})
     assert result.exit_code == 2
     assert said in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("WATCH_NAMESPACE", "a,b", "names several namespaces"),
+        ("PROVISIONING_LIMIT", "none", "'none' is not a valid integer"),
+        ("BMO_CONCURRENCY", "-4", "-4 is not in the range"),
+    ],
+)
+def test_so_is_what_does_not_fit_in_the_environment(name: str, value: str, said: str, tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["operator"], env={"INGOT_STATE": str(tmp_path), name: value})
+    assert result.exit_code == 2
+    assert said in " ".join(result.output.split())
+
+
+def looking_after(*arguments: str, **environment: str) -> LookingAfter:
+    @click.command()
+    @looking_after_options
+    def found(**options: Any) -> None:
+        heard.append(looking_after_from(options))
+
+    heard: list[LookingAfter] = []
+    clean = dict.fromkeys(("WATCH_NAMESPACE", "PROVISIONING_LIMIT", "BMO_CONCURRENCY"), "")
+    result = CliRunner().invoke(found, arguments, env=clean | environment)
+    assert result.exit_code == 0, result.output
+    return heard[0]
+
+
+def test_by_default_all_hosts_are_looked_after_as_metal3_does() -> None:
+    assert looking_after() == LookingAfter(
+        namespace="",
+        workers=WORKERS,
+        settings=HostSettings(most_attempts=5, provisioning_limit=20, own_ramdisks=False),
+    )
+
+
+def test_hosts_are_looked_after_as_the_options_say() -> None:
+    words = "--namespace rack --max-provisioning-retries 0 --build-preprov-image --controller-concurrency 7"
+    assert looking_after(*words.split(), "--provisioning-limit", "3") == LookingAfter(
+        namespace="rack",
+        workers=7,
+        settings=HostSettings(most_attempts=0, provisioning_limit=3, own_ramdisks=True),
+    )
+
+
+def test_the_environment_says_the_same_and_options_win() -> None:
+    said = {"WATCH_NAMESPACE": "rack", "PROVISIONING_LIMIT": "3", "BMO_CONCURRENCY": "7"}
+    found = looking_after("--provisioning-limit", "4", **said)
+    assert (found.namespace, found.workers, found.settings.provisioning_limit) == ("rack", 7, 4)
 
 
 WEBHOOK = Webhook(

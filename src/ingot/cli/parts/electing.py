@@ -85,9 +85,8 @@ _OPTIONS: Final[tuple[Callable[[Any], Any], ...]] = (
     click.option(
         "--lease-namespace",
         metavar="NAMESPACE",
-        envvar=["POD_NAMESPACE", "WATCH_NAMESPACE"],
-        default="default",
-        show_default=True,
+        envvar="POD_NAMESPACE",
+        show_default="that of --namespace, or default",
         show_envvar=True,
         help="Where the Lease is.",
     ),
@@ -118,7 +117,7 @@ def election_from(options: Mapping[str, Any]) -> Election | None:
         )
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    lease = Key(options["lease_namespace"], options["lease_name"])
+    lease = Key(options["lease_namespace"] or options["namespace"] or "default", options["lease_name"])
     for part in lease:
         if not _NAME.fullmatch(part):
             raise click.UsageError(f"{part!r} is not a name that a Lease or its namespace can have")

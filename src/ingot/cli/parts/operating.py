@@ -8,7 +8,6 @@ It ends in the opposite order: first the work, then what it needed, and last the
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from ingot.cli.parts.backend_health import BackendHealth
 from ingot.cli.parts.backends import Backend
 from ingot.cli.parts.electing import Election
 from ingot.cli.parts.listen import Listen, cannot_listen, told_to_stop
+from ingot.cli.parts.looking_after import LookingAfter
 from ingot.cli.parts.state import StateFolder
 from ingot.cli.parts.webhook import Webhook
 from ingot.hosts import HostController, SubscriptionController, SwitchController, SwitchSettings
@@ -41,6 +41,7 @@ class Wanted:
     election: Election | None
     webhook: Webhook | None
     switches: SwitchSettings | None
+    looking_after: LookingAfter
 
     def tls(self) -> ServingTls:
         """The certificate under which the back end reports and health is served."""
@@ -58,8 +59,15 @@ async def operate(wanted: Wanted) -> None:
         recorder = await stack.enter_async_context(EventRecorder(client))
         tls = await asyncio.to_thread(wanted.tls)
         backend = wanted.backend.made(wanted.state, tls)
-        namespace = os.environ.get("WATCH_NAMESPACE", "")
-        hosts = HostController(client, backend, recorder, namespace=namespace)
+        namespace = wanted.looking_after.namespace
+        hosts = HostController(
+            client,
+            backend,
+            recorder,
+            settings=wanted.looking_after.settings,
+            namespace=namespace,
+            workers=wanted.looking_after.workers,
+        )
         subscriptions = SubscriptionController(
             client, backend, recorder, hosts=hosts.hosts, secrets=hosts.secrets, namespace=namespace
         )

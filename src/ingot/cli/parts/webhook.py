@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -171,7 +170,7 @@ def webhook_from(options: Mapping[str, Any]) -> Webhook | None:
         options["webhook_certs"],
         options["webhook_client_ca"],
         options["webhook_failure_policy"],
-        os.environ.get("WATCH_NAMESPACE", ""),
+        options["namespace"],
     )
 
 

@@ -13,6 +13,14 @@ from pathlib import Path
 import pytest
 from demo_hall import DemoHall, api_server
 
+SCRIPT = """
+default:
+  others: {seconds: 0.1}
+  components: {bios: "1.0", bmc: "2.1"}
+hosts:
+  denied: {register: {fails: 1, refusesCredentials: true, message: the user name or the password is refused}}
+"""
+
 
 @pytest.fixture(scope="session")
 def given() -> str:
@@ -45,6 +53,15 @@ def new_hall(
             return hall
 
         yield make
+
+
+@pytest.fixture(scope="session")
+def busy_hall(new_hall: Callable[[], DemoHall]) -> DemoHall:
+    """One for all tests that need nothing but an operator that works."""
+    hall = new_hall()
+    hall.operator(SCRIPT).leads()
+    hall.until_rules_hold()
+    return hall
 
 
 @pytest.fixture

@@ -68,6 +68,7 @@ class Operator:
             pass
 
     def ask(self, path: str) -> str:
+        """What it answers about its own health."""
         token = (self._state / "operator/metrics-token").read_text()
         request = urllib.request.Request(self.health + path, headers={"Authorization": f"Bearer {token}"})
         trusted = ssl.create_default_context(cafile=self._state / "ca/ca.crt")
@@ -161,10 +162,9 @@ class DemoHall:
     def wait(self, condition: str, *what: str) -> None:
         self.kubectl("wait", f"--for={condition}", f"--timeout={PATIENCE}s", *what)
 
-    def get(self, what: str) -> dict[str, Any]:
-        found = json.loads(self.kubectl("get", what, "-o", "json"))
-        assert isinstance(found, dict)
-        return found
+    def get(self, *what: str) -> list[dict[str, Any]]:
+        found = json.loads(self.kubectl("get", *what, "-o", "json"))
+        return list(found["items"]) if found["kind"] == "List" else [found]
 
     def row(self, name: str) -> list[str]:
         """The words of a host's line in `kubectl get bmh`, without its age."""

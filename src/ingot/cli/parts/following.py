@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-SETTLES: Final = 3.0
+SETTLES: Final = 2.0
 """Seconds without a change after which a verdict that could be overtaken by the next write is believed."""
 
 

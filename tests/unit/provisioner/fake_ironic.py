@@ -92,6 +92,7 @@ class FakeIronic:
         self.locks_left = 0
         self.errors_left = 0
         self.lost_verb = ""
+        self.no_worker_for = ""
         self.no_firmware = False
         self.verbs: list[str] = []
         self.trials_lost = 0
@@ -284,6 +285,9 @@ class FakeIronic:
         body = await request.json()
         if any(node["name"] == body["name"] for node in self.nodes.values()):
             return fault(409, f"A node with name {body['name']} already exists.")
+        if body.get("network_data") and "links" not in body["network_data"]:
+            text = f"{body['network_data']} is not valid under any of the given schemas"
+            return fault(400, f"Schema error for node: {text}")
         node = blank_node(body["name"]) | body
         self.nodes[node["uuid"]] = node
         self.on_change(node, False)
@@ -301,7 +305,8 @@ class FakeIronic:
         for operation in await request.json():
             *path, last = operation["path"].strip("/").split("/")
             if last == "network_data" and operation["op"] == "add" and "links" not in operation["value"]:
-                return fault(400, "Invalid network_data: 'links' is a required property")
+                text = f"Additional properties are not allowed ({operation['value']} were unexpected)"
+                return fault(400, f"Invalid network_data: {text}")
             target = node
             for part in path:
                 target = target[part]
@@ -338,6 +343,11 @@ class FakeIronic:
         if verb == self.lost_verb:
             self.lost_verb = ""
             return fault(503, "The conductor does not answer")
+        if verb == self.no_worker_for:
+            self.no_worker_for = ""
+            # The node is moved on and, when nobody can be found to do it, back again.
+            self.change(node["uuid"], provision_state=state, last_error="No free conductor workers available")
+            return fault(503, "Requested action cannot be performed due to lack of free conductor workers.")
         self.verbs.append(verb)
         if (now := AT_ONCE.get((state, verb))) is not None:
             self.change(node["uuid"], provision_state=now)

@@ -117,6 +117,15 @@ async def test_a_wish_to_look_anew_survives_the_operator(backend, ironic, where,
     assert ironic.verbs == ["inspect"]
 
 
+async def test_a_look_for_which_ironic_had_nobody_is_still_to_be_taken(backend, ironic, known, guard):
+    ironic.inventories[known.backend_id] = {"inventory": INVENTORY}
+    ironic.no_worker_for = "inspect"
+    with pytest.raises(BackendUnavailable):
+        await inspect(backend, known, guard, renewal="monday")
+    assert isinstance(await inspect(backend, known, guard, renewal="monday"), Busy)
+    assert ironic.verbs == ["inspect"]
+
+
 async def test_a_failed_look_is_not_taken_for_one_after_something_else_went_on(backend, ironic, known, guard):
     """The inventory that Ironic has is from before the request, whoever moved the node on."""
     ironic.inventories[known.backend_id] = {"inventory": INVENTORY}

@@ -135,6 +135,20 @@ async def test_an_operator_that_dies_between_the_note_and_the_order_gives_it_aft
     assert len(ironic.clean_steps) == 1
 
 
+async def test_an_order_for_which_ironic_had_nobody_is_given_again_and_not_taken_for_done(
+    backend, ironic, where, known, guard
+):
+    """Ironic moves the node on and back again: it is not as it was before, and nothing was done."""
+    ironic.no_worker_for = "clean"
+    with pytest.raises(BackendUnavailable):
+        await prepare(backend, known, guard)
+    async with IronicProvisioner(where) as second:
+        assert await prepare(second, known, guard) == UNDER_WAY
+        ironic.finish(NODE)
+        assert await prepare(second, known, guard) == Ready(None)
+    assert len(ironic.clean_steps) == 1
+
+
 async def test_an_operator_that_dies_after_the_order_does_not_give_it_twice(
     backend, ironic, where, known, guard
 ):

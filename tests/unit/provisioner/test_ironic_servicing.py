@@ -97,6 +97,16 @@ async def test_a_service_is_neither_lost_nor_done_twice_when_the_operator_dies(
     assert len(ironic.service_steps) == 1
 
 
+async def test_a_service_for_which_ironic_had_nobody_was_not_done(backend, ironic, known, guard):
+    ironic.no_worker_for = "service"
+    with pytest.raises(BackendUnavailable):
+        await service(backend, known, guard)
+    assert await service(backend, known, guard) == SERVICING
+    ironic.finish(NODE)
+    assert await service(backend, known, guard) == Ready(None)
+    assert len(ironic.service_steps) == 1
+
+
 async def test_an_ironic_that_dies_in_the_middle_is_told_before_anything_is_flashed_again(
     backend, ironic, known, guard
 ):

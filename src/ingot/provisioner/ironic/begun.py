@@ -2,7 +2,8 @@
 
 Pure. The note is written before Ironic is asked, because its record cannot be changed afterwards; so a note alone does not say
 that anything was begun. It therefore holds the moment of the node as it was then (its state, and since when): as long as the
-node still shows that moment, nothing came of it, and the order is begun again. A node that has moved on has begun it.
+node still shows that moment, nothing came of it, and the order is begun again. A node that has moved on has begun it, unless
+it was put back because no worker was free.
 
 A note also keeps what the order was made of. Whoever asks under its name later may ask for less, because the rest counts as
 done: where Ironic is interrupted in the middle, all of it is begun again (`begin_again`).
@@ -23,6 +24,7 @@ from typing import Final
 import msgspec
 
 from ingot.provisioner.ironic import states
+from ingot.provisioner.ironic.interruptions import found_nobody
 from ingot.provisioner.ironic.model import FullNode, Json, Node, PatchOperation, add, remove
 
 _CUT_OFF: Final = "cut off"
@@ -58,7 +60,8 @@ def rounds_begun(node: FullNode, kind: Kind, name: str) -> int:
     note = note_of(node, kind)
     if note is None or note.name != name:
         return 0
-    return note.rounds - 1 if note.moment == _moment(node) else note.rounds
+    not_taken = note.moment == _moment(node) or (found_nobody(node) and note.moment != _CUT_OFF)
+    return note.rounds - 1 if not_taken else note.rounds
 
 
 def write(node: FullNode, kind: Kind, name: str, *, rounds: int = 1, plan: Json = None) -> PatchOperation:

@@ -5,6 +5,9 @@ over, Ironic moves the node to the failed state of what was under way and says s
 is told and nothing is waited for: what was asked for is asked for again at once. Only where that happens several times in a
 row, without anything being brought to its end in between, is it told like any failure: something may be killing Ironic.
 
+What was not even begun is another thing: where all workers of a conductor are taken, Ironic answers 503 and puts the node back
+to where it was (`found_nobody`).
+
 `was_interrupted` knows Ironic's words, `Interruptions` counts. Only memory: after a restart of ours the count begins anew.
 """
 
@@ -23,6 +26,7 @@ MOST_IN_A_ROW: Final = 3
 _STATE_WAS_CUT_OFF: Final = re.compile(
     r"state can't be resumed by conductor|Operation was aborted due to conductor take over"
 )
+_FOUND_NOBODY: Final = "No free conductor workers available"
 _POWER_WAS_CUT_OFF: Final = re.compile(
     r"Pending power operation was aborted due to conductor (?:restart|take over)"
 )
@@ -42,6 +46,11 @@ def was_interrupted(node: Node, history: Sequence[HistoryEntry] = ()) -> bool:
     told = [node.last_error or "", *errors(history)]
     reason = next((text for text in told if text and not _ABOUT_POWER.match(text)), "")
     return _STATE_WAS_CUT_OFF.search(reason) is not None
+
+
+def found_nobody(node: Node) -> bool:
+    """Whether what was asked of Ironic last was not begun, because none of its workers was free."""
+    return node.last_error == _FOUND_NOBODY
 
 
 def switching_was_interrupted(node: Node, history: Sequence[HistoryEntry] = ()) -> bool:

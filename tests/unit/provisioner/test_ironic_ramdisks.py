@@ -135,3 +135,18 @@ async def test_network_configuration_that_cannot_be_read_is_told_without_showing
     assert isinstance(answer, Failed)
     assert "network data of the ramdisk is neither YAML nor JSON" in answer.message
     assert "gateway" not in answer.message
+
+
+@pytest.mark.parametrize("known_before", [False, True])
+async def test_network_configuration_that_ironic_refuses_is_told_without_showing_it(
+    backend, ironic, host, access, known_before
+):
+    """Ironic repeats what it refuses."""
+    if known_before:
+        await registered(backend, ironic, host, access)
+        ironic.finish(NODE)
+    network = replace(access, ramdisk_network=Secret("secret-gateway: 10.9.8.7"))
+    answer = await backend.register(host, network, credentials_changed=False, again=False)
+    assert isinstance(answer, Failed)
+    assert "the network data of the ramdisk" in answer.message
+    assert "gateway" not in answer.message

@@ -77,6 +77,16 @@ async def test_a_wrong_password_is_told_once_and_tried_again_when_it_is_due(back
     assert ironic.node(NODE)["provision_state"] == "verifying"
 
 
+async def test_an_ironic_that_had_nobody_for_a_host_is_asked_again_and_nobody_is_told(
+    backend, ironic, host, access
+):
+    ironic.no_worker_for = "manage"
+    with pytest.raises(BackendUnavailable):
+        await register(backend, host, access, changed=True)
+    assert isinstance(await register(backend, host, access), Busy)
+    assert ironic.node(NODE)["provision_state"] == "verifying"
+
+
 async def test_a_second_failure_is_told_although_the_caller_still_means_the_first(
     backend, ironic, host, access
 ):

@@ -8,6 +8,7 @@ is made, and a node somebody else made in between is found by its name. Nothing 
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Final
 
@@ -19,7 +20,7 @@ from ingot.provisioner.ironic.carrying_out import LOCK_PATIENCE
 from ingot.provisioner.ironic.changes import node_name
 from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Wait, busy, progress
 from ingot.provisioner.ironic.errors import BadRequest, Conflict, NotFound, Taken, Unavailable, WrongState
-from ingot.provisioner.ironic.interruptions import was_interrupted
+from ingot.provisioner.ironic.interruptions import found_nobody, was_interrupted
 from ingot.provisioner.ironic.model import FullNode, Node
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.ports import belongs_to_another, ensure_ports, owner_of
@@ -29,6 +30,7 @@ from ingot.provisioner.ironic.settings import Ramdisk
 from ingot.provisioner.ironic.trials import Asking, DidNot, Trials
 
 MOST_STEPS: Final = 4
+_ABOUT_NETWORK_DATA: Final = re.compile(r"Invalid network_data|Schema error for node")
 
 
 def decide_register(node: Node, now: datetime, *, again: bool, unproven: bool) -> Decision:
@@ -74,6 +76,12 @@ class Registrar:
             self._nodes.look_again(host, LOCK_PATIENCE)
             return Busy(f"Ironic is busy with the node for a moment: {shorten(conflict.text)}")
         except BadRequest as refused:
+            if wanted.network_data and _ABOUT_NETWORK_DATA.search(refused.text):
+                # Ironic repeats what it refuses, and that is secret.
+                return Failed(
+                    "Ironic does not accept the network data of the ramdisk: it must have links, networks and services in the "
+                    "format of OpenStack's network_data.json"
+                )
             return Failed(f"Ironic does not accept the host: {shorten(refused.text)}")
         except NotFound as missing:
             # The node, found a moment ago, is gone: begin again.
@@ -140,7 +148,7 @@ class Registrar:
 
     def _may_retry(self, host: HostRef, node: Node, *, again: bool) -> bool:
         """Whether taking the host under management may be tried again; at once where Ironic was interrupted at it."""
-        interrupted = node.provision_state == states.ENROLL and was_interrupted(node)
+        interrupted = node.provision_state == states.ENROLL and (was_interrupted(node) or found_nobody(node))
         which = (node.uuid, node.provision_updated_at)
         if interrupted and self._nodes.interruptions.may_go_on(host.key, states.ENROLL, which):
             return True

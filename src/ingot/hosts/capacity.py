@@ -4,12 +4,14 @@ Network boot goes through one DHCP and one TFTP server, so there are only so man
 inspected, provisioned or deprovisioned, and one that boots from virtual media takes none. Places are counted from what is
 known of the hosts, plus those that were given away in passes which have not written yet: two hosts never get the same place.
 
-Who finds no place is `delayed` and waits in line. It is woken when a place is free; nobody asks again and again.
+Who finds no place is `delayed` and waits in line. It is woken when a place is free; nobody asks again and again. Who is woken
+and does not ask, because it does not want the place any more, has left the line, and the next one is woken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Final
 
 from ingot.api.baremetalhost import BareMetalHost, OperationalStatus, State
@@ -31,6 +33,8 @@ class Capacity:
         self._holders: set[Key] = set()
         self._promised: set[Key] = set()
         self._waiting: dict[Key, None] = {}
+        self._turned_away: set[Key] = set()
+        """Those that asked for a place in their present pass, and did not get one."""
         self.wake: Callable[[Key], None] = lambda key: None
         """Told whose turn it is."""
 
@@ -49,16 +53,19 @@ class Capacity:
         taken = self._holders | self._promised
         if key not in taken and len(taken) >= self._limit:
             self._waiting.setdefault(key)
+            self._turned_away.add(key)
             return False
         self._waiting.pop(key, None)
         self._promised.add(key)
         return True
 
     def pass_over(self, key: Key) -> None:
-        """The pass of this host has ended; what it wrote is known by now."""
-        if key in self._promised:
-            self._promised.discard(key)
-            self._call_next()
+        """The pass of this host has ended, whatever it came to; what it wrote is known by now."""
+        self._promised.discard(key)
+        if key not in self._turned_away:
+            self._waiting.pop(key, None)
+        self._turned_away.discard(key)
+        self._call_next()
 
     def _changed(self, change: Change[BareMetalHost]) -> None:
         if change.new is not None and self._holds(change.new):
@@ -78,6 +85,8 @@ class Capacity:
         )
 
     def _call_next(self) -> None:
+        if not self._waiting:
+            return
         free = self._limit - len(self._holders | self._promised)
-        for key in list(self._waiting)[: max(0, free)]:
+        for key in list(islice(self._waiting, max(0, free))):
             self.wake(key)

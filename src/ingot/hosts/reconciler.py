@@ -98,6 +98,12 @@ class HostReconciler:
         self.capacity = Capacity(tools.settings.provisioning_limit, tools.backend.boots_over_network)
 
     async def __call__(self, key: Key) -> Done | Again:
+        try:
+            return await self._look_at(key)
+        finally:
+            self.capacity.pass_over(key)
+
+    async def _look_at(self, key: Key) -> Done | Again:
         await self._tools.companions.schemas.sweep()
         host = self._tools.hosts.get(key)
         if host is None:
@@ -126,8 +132,6 @@ class HostReconciler:
         except Exception:
             METRICS.count_host("reconcile_error", key)
             raise
-        finally:
-            self.capacity.pass_over(key)
 
     @staticmethod
     def _not_ours(host: BareMetalHost) -> bool:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from rack import IMAGE, Rack
 
-from ingot.api.baremetalhost import BareMetalHost
+from ingot.api.baremetalhost import Annotation, BareMetalHost
 from ingot.api.meta import Key
 from ingot.hosts import HostSettings
 from ingot.provisioner import Busy
@@ -84,3 +84,24 @@ async def test_a_delayed_host_can_be_deleted(rack: Rack) -> None:
     await rack.until(late, lambda host: host.status.operational_status == "delayed")
     await rack.delete(late)
     await rack.until_gone(late)
+
+
+@pytest.mark.parametrize("loses_interest", ["paused", "without an image"])
+async def test_who_does_not_want_a_place_any_more_is_passed_over(rack: Rack, loses_interest: str) -> None:
+    rack.backend.network_boot = True
+    first, second = await rack.host("first"), await rack.host("second")
+    for key in (first, second):
+        await rack.until_state(key, "available")
+    rack.backend.hold("inspect", Busy("the ramdisk boots"))
+    for name in ("h1", "h2"):
+        await rack.until_state(await rack.host(name), "inspecting")
+    for key in (first, second):
+        await rack.change(key, {"image": IMAGE})
+        await rack.until(key, lambda host: host.status.operational_status == "delayed")
+    if loses_interest == "paused":
+        await rack.annotate(first, Annotation.PAUSED)
+    else:
+        await rack.change(first, {"image": None})
+        await rack.until(first, lambda host: host.status.operational_status == "OK")
+    await rack.delete(Key("default", "h1"))
+    await rack.until_state(second, "provisioned")

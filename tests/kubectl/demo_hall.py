@@ -111,14 +111,20 @@ class DemoHall:
     def open(self) -> None:
         self.kubectl("create", "namespace", self.namespace)
 
-    def close(self) -> None:
+    def close(self, *, tidily: bool = False) -> None:
+        """End its operators. `tidily`: leave nothing behind on the API either."""
+        if tidily:
+            if all(operator.process.poll() is not None for operator in self._operators):
+                self.operator()
+            self.kubectl("delete", "bmh", "--all", f"--timeout={PATIENCE}s")
         for operator in self._operators:
             if operator.process.poll() is None:
                 operator.kill()
             assert operator.process.stdout is not None
             operator.process.stdout.close()
-        if self._webhook:
-            self.kubectl("delete", "validatingwebhookconfiguration", f"ingot-{self.namespace}", check=False)
+        if tidily:
+            configuration = f"validatingwebhookconfiguration/ingot-{self.namespace}"
+            self.kubectl("delete", "--wait=false", configuration, f"namespace/{self.namespace}")
 
     # What a user types
 

@@ -141,5 +141,5 @@ def deleted(hall: DemoHall) -> None:
     hall.wait(
         "delete", "secret/h1-bmc", "hardwaredata/h1", "hfs/h1", "hostfirmwarecomponents/h1", "dataimage/h1"
     )
-    assert hall.kubectl("get", "secret", "-o", "name").split() == ["secret/h1-user-data"]
+    assert hall.kubectl("get", "secret/h1-user-data", "-o", "name") == "secret/h1-user-data\n"
     assert not hall.machine("h1").get("powered_on")

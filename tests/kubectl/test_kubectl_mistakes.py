@@ -27,6 +27,17 @@ def test_a_password_that_was_wrong_is_corrected_in_the_secret(busy_hall: DemoHal
     assert "mistyped" not in told + explained
 
 
+def test_what_failed_by_chance_is_tried_again_when_somebody_says_so(busy_hall: DemoHall):
+    busy_hall.apply(credentials("flaky"), host("flaky"))
+    busy_hall.wait("jsonpath={.status.errorType}=inspection error", "bmh/flaky")
+    assert "no disks were found" in busy_hall.ingot("host", "list")
+    busy_hall.ingot("host", "retry", "flaky")
+    busy_hall.wait("condition=AvailableForProvisioning", "bmh/flaky")
+    shown = busy_hall.ingot("host", "show", "flaky")
+    assert "available" in shown
+    assert "x86_64" in shown
+
+
 def test_a_setting_that_the_firmware_does_not_have_is_told_and_can_be_corrected(busy_hall: DemoHall):
     # Before the firmware is known nobody can refuse it.
     wish = {"ProcTurboMode": "Sometimes"}

@@ -107,6 +107,7 @@ class HostController:
             result = await self._reconcile(key)
         finally:
             if self._echoes.end(key):
+                self._reconcile.overtaken(key)
                 self.controller.wake(key)
         if heard is not None:
             EVENT_TO_STATUS.observe(time.monotonic() - heard)

@@ -103,6 +103,10 @@ class HostReconciler:
         finally:
             self.capacity.pass_over(key)
 
+    def overtaken(self, key: Key) -> None:
+        """Something that concerns the host changed while its pass was under way."""
+        self._retries.overtaken(key)
+
     async def _look_at(self, key: Key) -> Done | Again:
         await self._tools.companions.schemas.sweep()
         host = self._tools.hosts.get(key)
@@ -272,6 +276,7 @@ class HostReconciler:
                 self._note_error(p, kind, message, counted=p.status.error_message != message, event=event)
                 p.change(next_try=None)
                 await p.save(p.status.error_message)
+                self._retries.forget(p.key)
                 return Done()
             case Delay(why, kind):
                 if p.status.operational_status is not OperationalStatus.DELAYED:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ingot.api.baremetalhost import BareMetalHost
@@ -98,6 +98,11 @@ class Retries:
         if plan is None or plan.grounds.deleting != grounds.deleting:
             return False
         return plan.grounds.causes != grounds.causes
+
+    def overtaken(self, key: Key) -> None:
+        """Something changed while the attempt was under way, and it may not have seen that: its plan is void."""
+        if (plan := self._plans.get(key)) is not None:
+            self._plans[key] = replace(plan, grounds=replace(plan.grounds, causes=()))
 
     def forget(self, key: Key) -> None:
         self._plans.pop(key, None)

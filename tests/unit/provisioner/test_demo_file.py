@@ -126,6 +126,23 @@ async def test_the_owner_before_is_overtaken_and_writes_no_more(tmp_path: Path):
             assert isinstance(await new.vitals(ref("c")), NotRegistered)
 
 
+async def test_everybody_who_waits_is_told_that_another_owns_the_file_also_if_one_gave_up(tmp_path: Path):
+    path = tmp_path / "demo.sqlite"
+    async with DemoProvisioner(path, AT_ONCE) as old, DemoProvisioner(path, AT_ONCE):
+        busy = sqlite3.connect(path, isolation_level=None)
+        busy.execute("BEGIN IMMEDIATE")
+        first = asyncio.create_task(registered(old, ref("a")))
+        # The first write waits for the file now; the others wait for the one after it.
+        await asyncio.sleep(0.05)
+        others = [asyncio.create_task(registered(old, ref(name))) for name in ("b", "c")]
+        await asyncio.sleep(0.05)
+        others[0].cancel()
+        busy.close()
+        async with asyncio.timeout(20):
+            told = await asyncio.gather(first, *others, return_exceptions=True)
+        assert [type(one).__name__ for one in told] == ["Overtaken", "CancelledError", "Overtaken"]
+
+
 async def test_a_file_that_cannot_be_written_is_said_and_tried_again(tmp_path: Path):
     path = tmp_path / "demo.sqlite"
     async with DemoProvisioner(path, AT_ONCE) as backend:

@@ -133,3 +133,16 @@ def test_metal3s_demo_hosts_behave_as_their_names_say(name: str, verb: Verb, han
 def test_a_script_can_say_otherwise_of_a_demo_host():
     script = Script(hosts={"demo-registering": HostScript(register=Behaviour(seconds=0))})
     assert Plan(script).of(Key("x", "demo-registering")).course(Verb.REGISTER).lasts(1) == 0
+
+
+def test_of_all_that_fit_the_first_in_the_script_counts():
+    said = {
+        "lab/h1": HostScript(health="OK"),
+        "h1*": HostScript(health="Warning"),
+        "h1": HostScript(health="Critical"),
+        "h2": HostScript(health="Warning"),
+        "lab/h2": HostScript(health="Critical"),
+    }
+    plan = Plan(Script(hosts=said))
+    names = (("lab", "h1"), ("rack", "h1"), ("rack", "h12"), ("lab", "h2"))
+    assert [plan.of(Key(*name)).health for name in names] == ["OK", "Warning", "Warning", "Warning"]

@@ -24,6 +24,7 @@ from ingot.provisioner.demo.script import (
 
 T = TypeVar("T")
 
+_WILD: Final = frozenset("*?[")
 _HANGS: Final = Behaviour(seconds=FOREVER)
 # A host for which there is nothing to prepare passes preparing without asking, unless it has to wait there for something.
 _LATE: Final = Behaviour(seconds=1)
@@ -128,6 +129,11 @@ class Plan:
     def __init__(self, script: Script) -> None:
         self.script = script
         self._machines: dict[Key, MachinePlan] = {}
+        # Names are looked up: a script may have one for each of many machines.
+        self._places: dict[str, int] = {}
+        self._patterns: dict[str, int] = {}
+        for place, pattern in enumerate(script.hosts):
+            (self._patterns if _WILD & set(pattern) else self._places)[pattern] = place
 
     def of(self, key: Key) -> MachinePlan:
         if (found := self._machines.get(key)) is None:
@@ -135,10 +141,14 @@ class Plan:
         return found
 
     def _own(self, key: Key) -> HostScript:
-        for pattern, script in self.script.hosts.items():
+        found = {
+            place: name for name in (str(key), key.name) if (place := self._places.get(name)) is not None
+        }
+        for pattern, place in self._patterns.items():
             if fnmatchcase(str(key) if "/" in pattern else key.name, pattern):
-                return script
-        return BY_NAME.get(key.name, HostScript())
+                found[place] = pattern
+                break
+        return self.script.hosts[found[min(found)]] if found else BY_NAME.get(key.name, HostScript())
 
 
 def _first(found: Sequence[T | None], otherwise: T) -> T:

@@ -122,8 +122,7 @@ class Store:
             except Overtaken as error:
                 self.trouble = error
                 log.error("%s", error)
-                for done in self._waiting:
-                    done.set_exception(error)
+                _tell(self._waiting, error)
                 return
             except NotWritten as error:
                 if self.trouble is None:
@@ -144,10 +143,8 @@ class Store:
             self._noted = noted | self._noted
             self._facts = facts | self._facts
             self._wake.set()
-            for done in waiting:
-                if not done.done():
-                    unavailable = isinstance(error, NotWritten | Overtaken)
-                    done.set_exception(error if unavailable else NotWritten("the demo back end is closing"))
+            unavailable = isinstance(error, NotWritten | Overtaken)
+            _tell(waiting, error if unavailable else NotWritten("the demo back end is closing"))
             raise
         for done in waiting:
             if not done.done():
@@ -201,6 +198,13 @@ class Store:
             raise NotWritten(
                 f"the demo machines' file {self._path} cannot be written: {error}. It is tried again."
             ) from error
+
+
+def _tell(waiting: Sequence[asyncio.Future[None]], error: BaseException) -> None:
+    """Tells those who wait, but for those who gave up."""
+    for done in waiting:
+        if not done.done():
+            done.set_exception(error)
 
 
 def _taken_over(connection: sqlite3.Connection) -> tuple[int, Kept]:

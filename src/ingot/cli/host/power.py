@@ -27,14 +27,22 @@ def power() -> None:
 @power.command("on")
 @errand_options
 def on(**options: Any) -> None:
-    """Switch a host on (spec.online)."""
+    """Switch a host on (spec.online).
+
+    \b
+    ingot host power on h17 --wait
+    """
     run_errand(options, lambda host: switched(host, on=True))
 
 
 @power.command("off")
 @errand_options
 def off(**options: Any) -> None:
-    """Switch a host off (spec.online). Its system is asked to shut down first."""
+    """Switch a host off (spec.online). Its system is asked to shut down first.
+
+    \b
+    ingot host power off h17 --wait --timeout 300
+    """
     run_errand(options, lambda host: switched(host, on=False))
 
 
@@ -47,7 +55,11 @@ def off(**options: Any) -> None:
 )
 @errand_options
 def reboot(hard: bool, force: bool, **options: Any) -> None:
-    """Switch a host off and on again, once."""
+    """Switch a host off and on again, once.
+
+    \b
+    ingot host power reboot h17 --hard --wait
+    """
     run_errand(options, lambda host: rebooted(host, hard=hard, force=force))
 
 

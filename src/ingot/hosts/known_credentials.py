@@ -27,6 +27,7 @@ class KnownCredentials:
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
         self._known: dict[Key, _Known] = {}
+        self._given: dict[Key, CredentialsStatus] = {}
 
     def digest(self, *parts: str) -> bytes:
         """Tells one set of credentials from another."""
@@ -43,5 +44,13 @@ class KnownCredentials:
             known.versions = [*known.versions[-7:], version]
         return known.versions
 
+    def given(self, host: Key, version: CredentialsStatus) -> None:
+        """The back end was given these."""
+        self._given[host] = version
+
+    def were_given(self, host: Key, version: CredentialsStatus) -> bool:
+        return self._given.get(host) == version
+
     def forget(self, host: Key) -> None:
         self._known.pop(host, None)
+        self._given.pop(host, None)

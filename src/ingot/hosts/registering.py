@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ingot.api.baremetalhost import (
     BareMetalHost,
+    CredentialsStatus,
     ErrorType,
     EventReason,
     OperationalStatus,
@@ -19,12 +20,12 @@ from ingot.api.inspection import inspection_is_disabled, inspection_mode
 from ingot.api.installed import RUNS_A_SYSTEM
 from ingot.api.meta import Malformed
 from ingot.hosts.host_pass import Pass
-from ingot.hosts.outcome import Advance, Block, Fail, Outcome, Stay, Wait
+from ingot.hosts.outcome import SOON, Advance, Block, Fail, Outcome, Stay, Wait
 from ingot.hosts.preparing import record_is_new
 from ingot.hosts.profiles import UNKNOWN, profile_name
 from ingot.hosts.ramdisks import Ramdisk, ramdisk
-from ingot.hosts.secrets import bmc_credentials
-from ingot.provisioner import Access, Busy, Credentials, Failed, Ready
+from ingot.hosts.secrets import bmc_credentials, unchanged_credentials
+from ingot.provisioner import Access, Busy, Credentials, Failed, NotRegistered, Ready, Registered
 
 
 async def new(p: Pass) -> Outcome:
@@ -51,10 +52,12 @@ async def registering(p: Pass) -> Outcome:
 
 async def ensure_registered(p: Pass) -> Outcome | None:
     """Make sure that the back end knows the host with its present credentials; None when it does."""
-    found = await bmc_credentials(p)
-    if isinstance(found, Block):
-        return found
-    credentials, version = found
+    credentials, version = None, unchanged_credentials(p)
+    if version is None:
+        found = await bmc_credentials(p)
+        if isinstance(found, Block):
+            return found
+        credentials, version = found
     try:
         profile = profile_name(p.host.spec)
     except Malformed as error:
@@ -62,21 +65,18 @@ async def ensure_registered(p: Pass) -> Outcome | None:
     boots = await ramdisk(p)
     if isinstance(boots, Block | Wait):
         return boots
-    if version != p.status.tried_credentials:
-        p.change(tried_credentials=version)
-        if p.status.good_credentials.credentials is not None:
-            # Written before they are tried: after a crash we still know which version may be in the back end. Of a host that
-            # nobody ever got into there is nothing to know.
-            await p.save("trying the BMC's credentials")
-    match await p.tools.backend.register(
-        p.ref,
-        access(p.current, credentials, boots),
-        # Until they are proven good they count as changed: a crash may have come before they were handed on.
-        credentials_changed=version != p.status.good_credentials,
-        again=p.failed_with(ErrorType.REGISTRATION),
-    ):
+    answer = await _register(p, credentials, version, boots)
+    if credentials is None and isinstance(answer, NotRegistered):
+        found = await bmc_credentials(p)
+        if isinstance(found, Block):
+            return found
+        credentials, version = found
+        answer = await _register(p, credentials, version, boots)
+    match answer:
         case Busy(why, detail):
             return Wait(why, detail)
+        case NotRegistered(why):
+            return Wait(why, look_again=SOON)
         case Failed(message, refused_credentials=refused):
             if refused:
                 message = message.rstrip(".")
@@ -97,7 +97,29 @@ async def ensure_registered(p: Pass) -> Outcome | None:
     return None
 
 
-def access(host: BareMetalHost, credentials: Credentials, boots: Ramdisk) -> Access:
+async def _register(
+    p: Pass, credentials: Credentials | None, version: CredentialsStatus, boots: Ramdisk
+) -> Ready[Registered] | Busy | Failed | NotRegistered:
+    """Without credentials: the back end has those of this version from us."""
+    if version != p.status.tried_credentials:
+        p.change(tried_credentials=version)
+        if p.status.good_credentials.credentials is not None:
+            # Written before they are tried: after a crash we still know which version may be in the back end. Of a host that
+            # nobody ever got into there is nothing to know.
+            await p.save("trying the BMC's credentials")
+    answer = await p.tools.backend.register(
+        p.ref,
+        access(p.current, credentials, boots),
+        # Until they are proven good they count as changed: a crash may have come before they were handed on.
+        credentials_changed=credentials is not None and version != p.status.good_credentials,
+        again=p.failed_with(ErrorType.REGISTRATION),
+    )
+    if credentials is not None:
+        p.tools.known_credentials.given(p.key, version)
+    return answer
+
+
+def access(host: BareMetalHost, credentials: Credentials | None, boots: Ramdisk) -> Access:
     """What the back end needs to know to manage the host."""
     spec = host.spec
     hardware = host.hardware()

@@ -58,12 +58,26 @@ async def bmc_credentials(p: Pass) -> tuple[Credentials, CredentialsStatus] | Bl
             f"Secret {name} has no {' and no '.join(missing)}. Add it; the next try starts as soon as it is there."
         )
     secret = p.secrets[name] = await claim(p, secret, owner_of(p.host))
-    version = CredentialsStatus(
-        credentials=SecretReference(name=name, namespace=p.key.namespace),
-        credentials_version=secret.metadata.resource_version,
-    )
+    version = _version(p, name, secret.metadata.resource_version)
     _recognise(p, version, p.tools.known_credentials.digest(name, username, password))
     return Credentials(username=username, password=Secret(password)), version
+
+
+def unchanged_credentials(p: Pass) -> CredentialsStatus | None:
+    """Which version of the Secret the back end has, where it is the one that is there now: there is no need to read it."""
+    name = p.host.spec.bmc.credentials_name
+    found = p.tools.secrets.get(Key(p.key.namespace, name)) if name and p.host.spec.bmc.address else None
+    if found is None:
+        return None
+    version = _version(p, name, found.metadata.resource_version)
+    same = version == p.status.tried_credentials and p.tools.known_credentials.were_given(p.key, version)
+    return version if same else None
+
+
+def _version(p: Pass, name: str, version: str) -> CredentialsStatus:
+    return CredentialsStatus(
+        credentials=SecretReference(name=name, namespace=p.key.namespace), credentials_version=version
+    )
 
 
 def _no_credentials(message: str) -> Block:

@@ -55,7 +55,8 @@ class Access:
     """All that a back end needs to take a host under management."""
 
     address: str
-    credentials: Credentials
+    credentials: Credentials | None
+    """None: those that the back end was last given for this host still hold. One that cannot go on without them says so."""
     verify_certificate: bool = True
     boot_mac: str = ""
     boot_mode: BootMode = "UEFI"

@@ -55,10 +55,11 @@ class Provisioner(Protocol):
 
     async def register(
         self, host: HostRef, access: Access, *, credentials_changed: bool, again: bool
-    ) -> Ready[Registered] | Busy | Failed:
+    ) -> Ready[Registered] | Busy | Failed | NotRegistered:
         """Make the host known and prove that its credentials work.
 
-        Called in every pass, so it is cheap when nothing changed. Changed credentials are handed on and tried.
+        Called in every pass, so it is cheap when nothing changed. Changed credentials are handed on and tried. Asked without
+        credentials, a back end that needs them answers `NotRegistered`, and does so at no other time.
         A host that is known by its MAC or name from an earlier life is found again, never registered twice.
         """
         ...

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict, deque
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ingot.api.baremetalhost import RAID, CustomDeploy, HardwareDetails, Image
@@ -118,6 +118,8 @@ class ScriptedBackend:
         """Verbs that begin what they are told and are not done until `finish`."""
         self.when_begun: Callable[[], None] | None = None
         """Called once, when a preparation was begun and nobody has been told so yet."""
+        self.while_registering: Callable[[], Awaitable[Any]] | None = None
+        """Called once, while a registration is under way."""
         self._scripts: dict[str, deque[Any]] = defaultdict(deque)
         self._held: dict[str, Any] = {}
         self.asked: Counter[str] = Counter()
@@ -173,8 +175,15 @@ class ScriptedBackend:
 
     async def register(
         self, host: HostRef, access: Access, *, credentials_changed: bool, again: bool
-    ) -> Ready[Registered] | Busy | Failed:
+    ) -> Ready[Registered] | Busy | Failed | NotRegistered:
         machine = self.machines[host.key]
+        if access.credentials is None and not machine.known:
+            return NotRegistered("the credentials are needed")
+        if self.while_registering is not None:
+            others, self.while_registering = self.while_registering, None
+            await others()
+            # Long enough for everybody to have heard of it.
+            await asyncio.sleep(0.1)
         if (scripted := self._scripted("register")) is not None:
             return scripted
         if not machine.known:
@@ -182,6 +191,8 @@ class ScriptedBackend:
             machine.orders.append("register")
         if credentials_changed:
             machine.orders.append(f"try {access.credentials.username}")
+        if access.credentials is None and machine.access is not None:
+            access = replace(access, credentials=machine.access.credentials)
         machine.access = access
         return Ready(Registered(machine.id or f"id-of-{host.key.name}"))
 

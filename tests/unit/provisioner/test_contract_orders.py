@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from contract import EVENTS, KEY, MIRROR, OTHER_ORDER, SETTINGS, UPDATE, Play
 from ironic_orders import until
@@ -11,6 +13,7 @@ from ingot.provisioner import (
     BackendUnavailable,
     Failed,
     FirmwareChange,
+    NotRegistered,
     Power,
     PowerOffMode,
     Preparation,
@@ -25,6 +28,27 @@ async def test_a_host_is_registered_once_and_keeps_its_name(play: Play):
     assert isinstance(first, Ready)
     assert first.value.backend_id
     assert await play.register() == first
+
+
+async def test_a_host_that_is_registered_can_be_asked_for_again_without_its_credentials(play: Play):
+    first = await play.register()
+    without = replace(play.access, credentials=None)
+    assert await play.backend.register(play.host, without, credentials_changed=False, again=False) == first
+
+
+async def test_a_host_that_nobody_knows_is_not_registered_without_its_credentials(play: Play):
+    without = replace(play.access, credentials=None)
+    answer = await play.backend.register(play.host, without, credentials_changed=False, again=False)
+    assert isinstance(answer, NotRegistered)
+
+
+async def test_other_settings_are_taken_without_the_credentials(play: Play):
+    first = await play.register()
+    without = replace(play.access, credentials=None, nic_macs=("52:54:00:00:00:77",), architecture="x86_64")
+    answer = await play.to_end(
+        lambda: play.backend.register(play.host, without, credentials_changed=False, again=False)
+    )
+    assert answer == first
 
 
 async def test_what_inspection_found_is_kept(play: Play):

@@ -105,7 +105,7 @@ class DemoProvisioner:
 
     async def register(
         self, host: HostRef, access: Access, *, credentials_changed: bool, again: bool
-    ) -> Ready[Registered] | Busy | Failed:
+    ) -> Ready[Registered] | Busy | Failed | NotRegistered:
         self._hall.check()
         return await register(self._hall, host, access, again=again)
 

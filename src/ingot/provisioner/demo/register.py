@@ -17,12 +17,14 @@ from ingot.provisioner.demo.script import Verb
 
 async def register(
     hall: Hall, host: HostRef, access: Access, *, again: bool
-) -> Ready[Registered] | Busy | Failed:
+) -> Ready[Registered] | Busy | Failed | NotRegistered:
     machine = hall.machine(host.key)
+    proof = _proof(hall, access, machine.record)
+    if not proof:
+        return NotRegistered("the credentials have to be tried first")
     if machine.record is None:
         machine.record = Record(id=str(uuid.uuid4()), uid=host.uid)
     record = machine.record
-    proof = hall.proof(access.credentials.username, access.credentials.password.reveal())
     inspects = access.inspection != "disabled" and not access.runs_a_system
     told = (host.uid, access.boot_mac, access.disable_power_off, inspects)
     if told != (record.uid, record.boot_mac, record.disable_power_off, record.inspects):
@@ -48,3 +50,11 @@ async def register(
             return Busy(why)
         case _:
             return Ready(Registered(record.id))
+
+
+def _proof(hall: Hall, access: Access, record: Record | None) -> str:
+    """Of the credentials that are to be tried, or were given before; "" where there are none."""
+    if access.credentials is not None:
+        return hall.proof(access.credentials.username, access.credentials.password.reveal())
+    trying = record.works.get(Verb.REGISTER) if record is not None else None
+    return trying.name if trying is not None else record.proof if record is not None else ""

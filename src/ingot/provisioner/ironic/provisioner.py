@@ -105,7 +105,7 @@ class IronicProvisioner:
 
     async def register(
         self, host: HostRef, access: Access, *, credentials_changed: bool, again: bool
-    ) -> Ready[Registered] | Busy | Failed:
+    ) -> Ready[Registered] | Busy | Failed | NotRegistered:
         return await self._registrar.register(
             host, access, credentials_changed=credentials_changed, again=again
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NewType
 
 import msgspec
@@ -23,6 +23,7 @@ from ingot.provisioner.ironic.network_data import UnreadableNetworkData, parse
 from ingot.provisioner.ironic.settings import Ramdisk
 
 PASSWORD: Final = "redfish_password"  # noqa: S105 - the name of a key
+_CREDENTIALS: Final = ("redfish_username", PASSWORD)
 # Keys of driver_info that are ours to remove when they are no longer wanted.
 _OURS: Final = ("redfish_system_id", "redfish_verify_ca", *ramdisks.KEYS)
 _DIGEST_KEY: Final = secrets.token_bytes(32)
@@ -77,12 +78,15 @@ class Record:
         return body
 
     def fingerprint(self) -> Fingerprint:
-        """Tells two records apart, passwords included, and tells nobody what they are."""
-        return _fingerprint(msgspec.json.encode(self, order="deterministic"))
+        """Tells two records apart in all but their credentials, and tells nobody what is in them."""
+        settings = {key: value for key, value in self.driver_info.items() if key not in _CREDENTIALS}
+        return _fingerprint(msgspec.json.encode(replace(self, driver_info=settings), order="deterministic"))
 
-    def credentials_fingerprint(self) -> Fingerprint:
-        """The same for what it takes to get into the BMC."""
-        keys = ("redfish_address", "redfish_username", PASSWORD)
+    def credentials_fingerprint(self) -> Fingerprint | None:
+        """The same for what it takes to get into the BMC; None where this record does not say."""
+        if PASSWORD not in self.driver_info:
+            return None
+        keys = ("redfish_address", *_CREDENTIALS)
         return _fingerprint(msgspec.json.encode([self.driver_info[key] for key in keys]))
 
 
@@ -125,11 +129,10 @@ def _check(address: bmc.Address, access: Access) -> None:
 
 
 def _driver_info(address: bmc.Address, access: Access, ramdisk: Ramdisk) -> dict[str, Json]:
-    info: dict[str, Json] = {
-        "redfish_address": address.root,
-        "redfish_username": access.credentials.username,
-        PASSWORD: access.credentials.password.reveal(),
-    }
+    info: dict[str, Json] = {"redfish_address": address.root}
+    if access.credentials is not None:
+        info["redfish_username"] = access.credentials.username
+        info[PASSWORD] = access.credentials.password.reveal()
     if address.path.rstrip("/") not in ("", "/redfish/v1"):
         info["redfish_system_id"] = address.path
     if not access.verify_certificate:

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Final
 
 from ingot.api.meta import Key
-from ingot.provisioner import Access, Busy, Failed, HostRef, Ready, Registered
+from ingot.provisioner import Access, Busy, Failed, HostRef, NotRegistered, Ready, Registered
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.attempts import Scope
 from ingot.provisioner.ironic.carrying_out import LOCK_PATIENCE
@@ -54,20 +54,24 @@ class Registrar:
         self._nodes = nodes
         self._trials = trials
         self._ramdisk = ramdisk
-        self._in_line: dict[str, Fingerprint] = {}
+        self._in_line: dict[str, tuple[Fingerprint, Fingerprint]] = {}
+        """Settings and credentials of records that are as they should be."""
         self._handed_on: dict[str, Fingerprint] = {}
         self._owed: dict[Key, Fingerprint] = {}
 
     async def register(
         self, host: HostRef, access: Access, *, credentials_changed: bool, again: bool
-    ) -> Ready[Registered] | Busy | Failed:
+    ) -> Ready[Registered] | Busy | Failed | NotRegistered:
         try:
             wanted = record_for(host, access, self._ramdisk)
         except Unsupported as problem:
             return Failed(str(problem))
-        if credentials_changed:
+        credentials = wanted.credentials_fingerprint()
+        if credentials is None and not self._can_do_without(host):
+            return NotRegistered("Ironic has to be given the credentials")
+        if credentials is not None and credentials_changed:
             # Said once; whatever comes in between, they are handed on and tried before the host counts as registered.
-            self._owed[host.key] = wanted.credentials_fingerprint()
+            self._owed[host.key] = credentials
         if (known := self._already_in_line(host, wanted)) is not None:
             return Ready(Registered(known.uuid))
         try:
@@ -88,6 +92,12 @@ class Registrar:
             self._nodes.look_again(host, LOCK_PATIENCE)
             return Busy(f"the node vanished from Ironic while it was registered: {shorten(missing.text)}")
 
+    def _can_do_without(self, host: HostRef) -> bool:
+        """Whether Ironic has the credentials of this host from us, and no others are due."""
+        known = self._nodes.known(host)
+        which = known.uuid if known is not None else host.backend_id
+        return which in self._handed_on and host.key not in self._owed
+
     def forget(self, host: HostRef) -> None:
         """The host was deleted."""
         self._in_line.pop(host.backend_id, None)
@@ -99,17 +109,21 @@ class Registrar:
         known = self._nodes.known(host)
         if known is None or self._owed.get(host.key) is not None:
             return None
-        in_line = self._in_line.get(known.uuid) == wanted.fingerprint()
+        settings, credentials = self._in_line.get(known.uuid, (None, None))
+        given = wanted.credentials_fingerprint()
+        in_line = settings == wanted.fingerprint() and given in (None, credentials)
         managed = known.provision_state not in (states.ENROLL, states.VERIFYING)
         return known if in_line and managed else None
 
     async def _bring_in_line(
         self, host: HostRef, access: Access, wanted: Record, *, again: bool
-    ) -> Ready[Registered] | Busy | Failed:
+    ) -> Ready[Registered] | Busy | Failed | NotRegistered:
         for _ in range(MOST_STEPS):
             node = await self._find(host, access) or await self._create(wanted)
-            if isinstance(node, Failed):
+            if isinstance(node, Failed | NotRegistered):
                 return node
+            if access.credentials is None and (node.uuid not in self._handed_on or _moved(node, wanted)):
+                return NotRegistered("the node is another one, and has to be given the credentials")
             if _is_somebody_elses(node, host, access):
                 return Failed(
                     f"Ironic has this machine already, as the node {node.name or node.uuid}, and another operating system "
@@ -131,8 +145,8 @@ class Registrar:
                     return await self._nodes.failure(decision, node)
             if node.provision_state in states.UPDATABLE:
                 node = await self._nodes.patch(node, differences(node, wanted, new_password=unproven))
-                if unproven:
-                    self._handed_on[node.uuid] = wanted.credentials_fingerprint()
+                if unproven and (given := wanted.credentials_fingerprint()) is not None:
+                    self._handed_on[node.uuid] = given
                     self._owed.pop(host.key, None)
             if decision is not Step.MANAGE:
                 return await self._finish(host, access, node, wanted, unproven=unproven, again=again)
@@ -156,7 +170,7 @@ class Registrar:
 
     def _unproven(self, host: HostRef, node: FullNode, wanted: Record) -> bool:
         """Whether Ironic must be given the credentials, because nobody knows that it has these."""
-        if self._handed_on.get(node.uuid) == wanted.credentials_fingerprint():
+        if wanted.credentials_fingerprint() in (None, self._handed_on.get(node.uuid)):
             self._owed.pop(host.key, None)
             return False
         # A node that was never under management may be left from a life in which we were killed.
@@ -175,14 +189,17 @@ class Registrar:
             return Failed(belongs_to_another(access.boot_mac, node))
         return node
 
-    async def _create(self, wanted: Record) -> FullNode:
+    async def _create(self, wanted: Record) -> FullNode | NotRegistered:
+        credentials = wanted.credentials_fingerprint()
+        if credentials is None:
+            return NotRegistered("Ironic does not know the host, and has to be given its credentials")
         try:
             node = await self._nodes.create(wanted.to_create())
         except Taken:
             # Another process, or we before we were killed, made it in between.
             node = await self._nodes.client.node(wanted.name)
         else:
-            self._handed_on[node.uuid] = wanted.credentials_fingerprint()
+            self._handed_on[node.uuid] = credentials
         return node
 
     async def _finish(
@@ -200,7 +217,7 @@ class Registrar:
             return Ready(Registered(node.uuid))
         if problem := await ensure_ports(self._nodes, node, access):
             return Failed(problem)
-        fingerprint = wanted.credentials_fingerprint()
+        fingerprint = wanted.credentials_fingerprint() or self._handed_on[node.uuid]
         try:
             trial = self._trials.state(node.uuid, fingerprint)
         except Unavailable:
@@ -219,7 +236,7 @@ class Registrar:
                     f"the new credentials do not work: {explain(text, node)}",
                     refused_credentials=refuses_credentials(text),
                 )
-        self._in_line[node.uuid] = wanted.fingerprint()
+        self._in_line[node.uuid] = (wanted.fingerprint(), fingerprint)
         self._nodes.attempts.done(node.uuid, Scope.STATE)
         self._nodes.interruptions.progressed(host.key, states.ENROLL)
         return Ready(Registered(node.uuid))
@@ -237,7 +254,5 @@ def _is_somebody_elses(node: FullNode, host: HostRef, access: Access) -> bool:
 
 def _moved(node: FullNode, wanted: Record) -> bool:
     """Another BMC or another user: the password Ironic has is not for that one."""
-    return any(
-        node.driver_info.get(key) != wanted.driver_info[key]
-        for key in ("redfish_address", "redfish_username")
-    )
+    keys = [key for key in ("redfish_address", "redfish_username") if key in wanted.driver_info]
+    return any(node.driver_info.get(key) != wanted.driver_info[key] for key in keys)

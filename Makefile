@@ -42,7 +42,7 @@ pytest:
 	wait $$systems; systems=$$?; cat "$$whole"; rm -f "$$whole"; exit $$((parts | systems))
 
 # On the embedded API once more: now the clients that are built with the cluster are there.
-test-cluster: setup  ## the tests of the API and of hosts on a real kube-apiserver, the API's on the embedded one too; it is built first, once (10 min)
+test-cluster: setup  ## the tests of the API and of hosts on a real kube-apiserver; it is built first, once (10 min)
 	@tools/kubernetes/build
 	@$(BIN)/python tests/cluster $(BIN)/pytest tests/api tests/cluster tests/kubectl; real=$$?; \
 	$(BIN)/pytest tests/api; exit $$((real | $$?))

@@ -183,7 +183,7 @@ class DemoHall:
         return told.split()
 
     def until(self, so: Callable[[], bool]) -> None:
-        """Wait for what kubectl cannot wait for."""
+        """Wait for what kubectl cannot wait for, or for the books: they may be a moment behind what the API tells."""
         deadline = time.monotonic() + PATIENCE
         while not so():
             assert time.monotonic() < deadline, self.how_it_is()
@@ -235,7 +235,7 @@ class DemoHall:
 
     def books(self, name: str) -> dict[str, int]:
         """What was done to a machine, and how often."""
-        found = self.machine(name)["done"]
+        found = self.machine(name).get("done", {})
         assert isinstance(found, dict)
         return found
 

@@ -1,7 +1,7 @@
 """The seam between what is wanted of a host and the back end that does it.
 
-`protocol` is the face, `orders` what is told, `answers` what comes back; each back end is a package of its own beside them. Those
-who want something done import this door only.
+`protocol` is the face, `orders` what is told, `answers` what comes back; each back end is a package of its own beside them, and
+`changes` is what they share. Those who want something done import this door only.
 """
 
 from ingot.provisioner.answers import (

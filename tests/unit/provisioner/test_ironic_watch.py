@@ -10,8 +10,8 @@ import pytest
 
 from ingot.api.meta import Key
 from ingot.provisioner import EVERYTHING
+from ingot.provisioner.changes import Changes
 from ingot.provisioner.ironic.cache import NodeCache
-from ingot.provisioner.ironic.changes import Changes
 from ingot.provisioner.ironic.errors import Unavailable
 from ingot.provisioner.ironic.model import Node
 from ingot.provisioner.ironic.push import PushMessage

@@ -30,7 +30,7 @@ async def adopt(
         known.machine.record = None
         hall.note(host.key)
         await hall.written()
-        hall.news.tell(host.key)
+        hall.changes.announce(host.key)
         return NotRegistered("something was left unfinished at the running machine; it is registered anew")
     if known.record.instance:
         return Ready(None)

@@ -18,11 +18,11 @@ import msgspec
 
 from ingot.api.meta import Key
 from ingot.provisioner import EVERYTHING, BackendUnavailable, HostRef, NotRegistered
+from ingot.provisioner.changes import Changes
 from ingot.provisioner.demo import effects
 from ingot.provisioner.demo.agenda import Agenda
 from ingot.provisioner.demo.errors import Away, DemoStateError
 from ingot.provisioner.demo.machine import Machine, Record, Work
-from ingot.provisioner.demo.news import News
 from ingot.provisioner.demo.plan import Plan
 from ingot.provisioner.demo.script import Script
 from ingot.provisioner.demo.store import Store
@@ -47,7 +47,7 @@ class Hall:
     def __init__(self, path: Path | None, script: Script, clock: Callable[[], float]) -> None:
         self.clock = clock
         self.plan = Plan(script)
-        self.news = News()
+        self.changes = Changes()
         self.agenda = Agenda(clock)
         self.machines: dict[Key, Machine] = {}
         self.away = ""
@@ -76,7 +76,7 @@ class Hall:
 
     async def close(self) -> None:
         self.agenda.close()
-        self.news.close()
+        self.changes.close()
         await self._store.close()
 
     def _fact(self, name: str, otherwise: str) -> str:
@@ -144,11 +144,11 @@ class Hall:
             if machine.record is not None:
                 machine.record = None
                 self.note(key)
-        self.news.tell(EVERYTHING)
+        self.changes.announce(EVERYTHING)
 
     def _due(self, key: Key, slot: str, work: Work) -> None:
         machine = self.machines[key]
         # It may have been given up meanwhile.
         if machine.record is not None and machine.record.works.get(slot) is work and work.under_way:
             self.settle(Known(key, machine, machine.record), slot, work)
-            self.news.tell(key)
+            self.changes.announce(key)

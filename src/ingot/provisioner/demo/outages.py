@@ -36,7 +36,7 @@ class Outages:
 
     def come_back(self) -> None:
         self._hall.away = ""
-        self._hall.news.tell(EVERYTHING)
+        self._hall.changes.announce(EVERYTHING)
 
     def _over(self, number: int, outage: Outage) -> None:
         self._hall.note_fact(_OVER, str(number + 1))

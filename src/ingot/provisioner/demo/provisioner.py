@@ -88,7 +88,7 @@ class DemoProvisioner:
         """
         self._hall.plan = Plan(script)
         if not quietly:
-            self._hall.news.tell(EVERYTHING)
+            self._hall.changes.announce(EVERYTHING)
 
     def go_away(self, why: str = "the demo back end was told to be away") -> None:
         """Answer nobody."""
@@ -201,7 +201,7 @@ class DemoProvisioner:
         return await unsubscribe(self._hall, host, subscription_id, again=again)
 
     def changes(self) -> AsyncIterator[Change]:
-        return self._hall.news.listen()
+        return self._hall.changes.listen()
 
     async def check(self) -> None:
         self._hall.check()

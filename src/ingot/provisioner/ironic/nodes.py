@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from ingot.provisioner import Failed, HostRef, Sight
+from ingot.provisioner.changes import Changes
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.attempts import Attempts, Retry, Scope
 from ingot.provisioner.ironic.cache import NodeCache
-from ingot.provisioner.ironic.changes import Changes, node_name
 from ingot.provisioner.ironic.client import IronicClient
 from ingot.provisioner.ironic.decisions import Fail
 from ingot.provisioner.ironic.errors import NotFound, Refused
@@ -24,6 +24,7 @@ from ingot.provisioner.ironic.interruptions import (
     was_interrupted,
 )
 from ingot.provisioner.ironic.model import FullNode, HistoryEntry, Json, Node, PatchOperation
+from ingot.provisioner.ironic.names import node_name
 from ingot.provisioner.ironic.reasons import explain, known_cause, newest_error, refuses_credentials
 
 

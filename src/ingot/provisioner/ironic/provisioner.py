@@ -35,9 +35,9 @@ from ingot.provisioner import (
     Subscription,
     Vitals,
 )
+from ingot.provisioner.changes import Changes
 from ingot.provisioner.ironic.adopt import adopt
 from ingot.provisioner.ironic.cache import NodeCache
-from ingot.provisioner.ironic.changes import Changes
 from ingot.provisioner.ironic.client import IronicClient
 from ingot.provisioner.ironic.data_image import set_data_image
 from ingot.provisioner.ironic.delete import delete

@@ -17,8 +17,8 @@ import msgspec
 from ingot.api import bmc
 from ingot.provisioner import Access, HostRef
 from ingot.provisioner.ironic import ramdisks, states
-from ingot.provisioner.ironic.changes import node_name
 from ingot.provisioner.ironic.model import FullNode, Json, PatchOperation, add, remove
+from ingot.provisioner.ironic.names import node_name
 from ingot.provisioner.ironic.network_data import UnreadableNetworkData, parse
 from ingot.provisioner.ironic.settings import Ramdisk
 

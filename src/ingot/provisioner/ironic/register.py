@@ -17,11 +17,11 @@ from ingot.provisioner import Access, Busy, Failed, HostRef, NotRegistered, Read
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.attempts import Scope
 from ingot.provisioner.ironic.carrying_out import LOCK_PATIENCE
-from ingot.provisioner.ironic.changes import node_name
 from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Wait, busy, progress
 from ingot.provisioner.ironic.errors import BadRequest, Conflict, NotFound, Taken, Unavailable, WrongState
 from ingot.provisioner.ironic.interruptions import found_nobody, was_interrupted
 from ingot.provisioner.ironic.model import FullNode, Node
+from ingot.provisioner.ironic.names import node_name
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.ports import belongs_to_another, ensure_ports, owner_of
 from ingot.provisioner.ironic.reasons import explain, refuses_credentials, shorten

@@ -11,7 +11,7 @@ import asyncio
 from dataclasses import dataclass
 
 from ingot.api.meta import Key
-from ingot.provisioner.ironic.changes import Changes
+from ingot.provisioner.changes import Changes
 from ingot.provisioner.ironic.client import IronicClient
 from ingot.provisioner.ironic.errors import IronicError, Refused, ServerError, Unavailable
 from ingot.provisioner.ironic.record import Fingerprint

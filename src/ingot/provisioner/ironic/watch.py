@@ -16,10 +16,11 @@ from datetime import UTC, datetime
 from typing import Final, Protocol
 
 from ingot.provisioner import EVERYTHING, BackendError
+from ingot.provisioner.changes import Changes
 from ingot.provisioner.ironic.cache import NodeCache
-from ingot.provisioner.ironic.changes import Changes
 from ingot.provisioner.ironic.deadlines import overdue
 from ingot.provisioner.ironic.model import Node
+from ingot.provisioner.ironic.names import host_key
 from ingot.provisioner.ironic.push import PushLedger, PushMessage
 from ingot.provisioner.ironic.states import is_busy
 
@@ -80,10 +81,10 @@ class Watch:
         for event in news.events:
             if event.deleted:
                 before = self._cache.removed(event.uuid)
-                self._changes.announce_node(event.name or (before.name if before else None))
+                self._announce(event.name or (before.name if before else None))
                 continue
             node = self._cache.pushed(event.uuid, event.name, event.fields)
-            self._changes.announce_node(node.name if node else event.name)
+            self._announce(node.name if node else event.name)
         if news.missed or was_silent:
             self.want_list(missed=True)
 
@@ -129,7 +130,12 @@ class Watch:
         if missed:
             self._changes.announce(EVERYTHING)
         for node in [*changed, *self._newly_overdue()]:
-            self._changes.announce_node(node.name)
+            self._announce(node.name)
+
+    def _announce(self, name: str | None) -> None:
+        """Nodes of others have no name of ours, and nobody waits for them."""
+        if key := host_key(name):
+            self._changes.announce(key)
 
     def _newly_overdue(self) -> list[Node]:
         now = self._now()

@@ -1,4 +1,4 @@
-"""The stream of hosts to look at again.
+"""The stream of hosts to look at again, for every back end.
 
 Every subscriber gets every change that happens while it listens; several changes of one host that were not fetched yet are
 one. `later` announces a host after a while, for things that end without an event: a lock that somebody holds, for example.
@@ -8,23 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Final
 
 from ingot.api.meta import Key
-from ingot.provisioner import EVERYTHING, Change
-
-SEPARATOR: Final = "~"
-
-
-def node_name(key: Key) -> str:
-    """What a host is called in Ironic."""
-    return f"{key.namespace}{SEPARATOR}{key.name}"
-
-
-def host_key(name: str | None) -> Key | None:
-    """Which host a node's name means; None for a node that is not ours."""
-    namespace, separator, rest = (name or "").partition(SEPARATOR)
-    return Key(namespace, rest) if separator and namespace and rest else None
+from ingot.provisioner.protocol import EVERYTHING, Change
 
 
 class Changes:
@@ -38,10 +24,6 @@ class Changes:
     def announce(self, change: Change) -> None:
         for listener in self._listeners:
             listener.add(change)
-
-    def announce_node(self, name: str | None) -> None:
-        if key := host_key(name):
-            self.announce(key)
 
     def later(self, key: Key, seconds: float) -> None:
         """Announce the host after this time; an earlier appointment stays."""

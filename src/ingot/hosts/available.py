@@ -41,7 +41,7 @@ async def _begin(p: Pass) -> Outcome:
         return Block(
             ErrorType.PROVISIONING,
             f"gave up after {p.status.provisioning_fail_count} failed attempts to provision this image; "
-            "the Events of the host say why. Change spec.image to try again, or remove what is to be installed and set it again.",
+            "the Events of the host say why. Change spec.image to try again, or run `ingot host retry`.",
         )
     image, custom_deploy = p.host.spec.image, p.host.spec.custom_deploy
     if (why := p.tools.backend.cannot_deploy(image, custom_deploy)) is not None:

@@ -7,9 +7,12 @@ from pathlib import Path
 
 from host_site import IMAGE, Site
 
-from ingot.api.baremetalhost import Annotation, OperationalStatus
+from ingot.api.baremetalhost import Annotation, BareMetalHost, OperationalStatus
 from ingot.api.core import SECRETS
 from ingot.api.meta import Key
+from ingot.cli.host.power import switched
+from ingot.cli.parts.errands import Errand, write
+from ingot.kube import Client
 
 
 async def test_a_host_is_provisioned_rebooted_let_go_and_emptied(site: Site, tmp_path: Path) -> None:
@@ -151,3 +154,19 @@ async def test_whoever_paused_a_host_unpauses_it(site: Site) -> None:
     told = await site.host("unpause", "h1")
     assert (told.exit_code, "was paused by 'metal3.io/capm3'" in told.output) == (1, True)
     assert (await site.host("unpause", "h1", "--force")).exit_code == 0
+
+
+async def test_where_somebody_else_was_faster_it_is_decided_again(site: Site) -> None:
+    await site.added("h1", "--wait")
+    decided_on = []
+
+    def decide(host: BareMetalHost) -> Errand:
+        decided_on.append(host.spec.description)
+        return switched(host, on=False)
+
+    async def meanwhile(client: Client, host: BareMetalHost) -> None:
+        await site.patch("h1", {"spec": {"description": "edited"}})
+
+    _, written, _ = await write(site.client, Key("default", "h1"), decide, meanwhile)
+    assert (decided_on[0], decided_on[-1]) == ("", "edited")
+    assert (written.spec.description, written.spec.online) == ("edited", False)

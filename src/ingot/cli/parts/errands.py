@@ -20,6 +20,7 @@ from ingot.cli.parts.sentences import errors_as_sentences
 
 if TYPE_CHECKING:
     from ingot.api.baremetalhost import BareMetalHost
+    from ingot.api.meta import Key
     from ingot.kube import Client
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -112,7 +113,7 @@ async def _run(
 
     async with api.client() as client:
         key = Key(api.namespace_for(client), name)
-        before, written, errand = await _write(client, key, decide, prepare)
+        before, written, errand = await write(client, key, decide, prepare)
         say(f"{key} {errand.said}")
         verdict = None
         if wait:
@@ -141,8 +142,8 @@ async def _run(
     )
 
 
-async def _write(
-    client: Client, key: Any, decide: Decision, prepare: Preparation | None
+async def write(
+    client: Client, key: Key, decide: Decision, prepare: Preparation | None
 ) -> tuple[BareMetalHost, BareMetalHost, Errand]:
     """The host as it was decided on, as it is now, and what was decided."""
     from ingot.api.baremetalhost import BARE_METAL_HOSTS

@@ -1,8 +1,8 @@
 """A host's conditions, worked out from its state.
 
 Pure. Metal3's clients read these; the types, reasons and their combinations are its own. What Ingot adds are two messages: that
-of `Progressing` is the sentence that the state's handler gave for why the host is where it is, that of `Ready` is what comes
-next and what a person should do, or the error.
+of `Progressing` is the sentence that the state's handler gave for why the host is where it is, that of `Ready` is the error, if
+there is one, and what comes next, when, and what a person should do.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def conditions(
     at: datetime,
 ) -> list[Condition]:
     """The conditions for this status, in place of those it has. Conditions of others are kept as they are."""
-    messages = {C.READY: status.error_message or outlook, C.PROGRESSING: why}
+    messages = {C.READY: f"{status.error_message} {outlook}".lstrip(), C.PROGRESSING: why}
     before = {condition.type: condition for condition in status.conditions}
     verdicts: dict[C, _Verdict] = {
         C.MANAGEABLE: _manageable(status, state, vitals, before.get(C.MANAGEABLE)),

@@ -8,13 +8,17 @@ Two hosts leave another way. One that is detached is unknown to the back end alr
 
 from __future__ import annotations
 
+import contextlib
+
 from ingot.api.baremetalhost import FINALIZER, Annotation, ErrorType, EventReason, State
 from ingot.api.detachment import detachment, may_be_let_go
+from ingot.api.meta import Key, Object
 from ingot.api.preprovisioningimage import HOST_FINALIZER, PREPROVISIONING_IMAGES
 from ingot.hosts.data_image import let_go as let_data_image_go
+from ingot.hosts.data_image import release_data_image
 from ingot.hosts.deprovisioning import GIVE_UP_AFTER
 from ingot.hosts.hardware import release_hardware_data
-from ingot.hosts.host_pass import Pass
+from ingot.hosts.host_pass import Pass, Tools
 from ingot.hosts.leftovers import left_behind, note_leftover
 from ingot.hosts.metrics import METRICS
 from ingot.hosts.outcome import SOON, Advance, Fail, Gone, Outcome, Stay, Wait
@@ -119,8 +123,8 @@ def leave_as_detached(p: Pass) -> Outcome | None:
 
 async def _let_go(p: Pass) -> Outcome:
     """Everything of ours comes off, the host's own finalizer last."""
-    await release_hardware_data(p)
-    await _release_ramdisk(p)
+    await release_hardware_data(p.tools, p.key)
+    await _release_ramdisk(p.tools, p.key)
     if (image := p.tools.companions.data_images.get(p.key)) is not None:
         await let_data_image_go(p.tools, image)
     await release_secrets(p)
@@ -129,17 +133,32 @@ async def _let_go(p: Pass) -> Outcome:
     return Gone()
 
 
-async def _release_ramdisk(p: Pass) -> None:
-    client = p.tools.client
+async def let_companions_go(tools: Tools, key: Key) -> None:
+    """The host is gone, by us or by somebody who took our finalizer off it: what is to go after it can go."""
+    companions = tools.companions
+    if _is_going(companions.hardware.get(key)):
+        await release_hardware_data(tools, key)
+    if _is_going(companions.ramdisks.get(key)):
+        await _release_ramdisk(tools, key)
+    await release_data_image(tools, key)
+
+
+def _is_going(companion: Object | None) -> bool:
+    return companion is not None and companion.metadata.deletion_timestamp is not None
+
+
+async def _release_ramdisk(tools: Tools, key: Key) -> None:
+    client = tools.client
     try:
-        there = await client.get(PREPROVISIONING_IMAGES, p.key)
+        there = await client.get(PREPROVISIONING_IMAGES, key)
     except NotFound:
         return
     if HOST_FINALIZER in there.metadata.finalizers:
         left = [finalizer for finalizer in there.metadata.finalizers if finalizer != HOST_FINALIZER]
-        await client.patch(
-            PREPROVISIONING_IMAGES,
-            p.key,
-            {"metadata": {"finalizers": left}},
-            resource_version=there.metadata.resource_version,
-        )
+        with contextlib.suppress(NotFound):
+            await client.patch(
+                PREPROVISIONING_IMAGES,
+                key,
+                {"metadata": {"finalizers": left}},
+                resource_version=there.metadata.resource_version,
+            )

@@ -53,6 +53,8 @@ def took_over(live: BareMetalHost | None, *, uid: str) -> bool:
 def _objection(host: BareMetalHost, act: Act, sight: Sight) -> str | None:
     deleting = host.metadata.deletion_timestamp is not None
     state = host.state
+    if Annotation.PAUSED in host.metadata.annotations:
+        return f"it was paused meanwhile, by the annotation {Annotation.PAUSED}"
     if _is_unrestored(host) and not deleting:
         return "it was moved here, and the status that it had has not been taken over"
     if act is Act.DETACH:

@@ -14,10 +14,10 @@ import msgspec
 from ingot.api.baremetalhost import Annotation, EventReason, HardwareDetails, State
 from ingot.api.hardwaredata import FINALIZER, HARDWARE_DATA
 from ingot.api.inspection import inspection_is_disabled
-from ingot.api.meta import PartialObjectMetadata
+from ingot.api.meta import Key, PartialObjectMetadata
 from ingot.api.strict import problem_with
 from ingot.api.wire import wire
-from ingot.hosts.host_pass import Pass
+from ingot.hosts.host_pass import Pass, Tools
 from ingot.hosts.outcome import Wait
 from ingot.hosts.secrets import owner_of
 from ingot.kube import AlreadyExists, NotFound
@@ -123,18 +123,18 @@ async def _replace_hardware_data(p: Pass, details: HardwareDetails) -> Wait | No
 
 
 async def _remove_hardware_data(p: Pass) -> None:
-    await release_hardware_data(p)
+    await release_hardware_data(p.tools, p.key)
     try:
         await p.tools.client.delete(HARDWARE_DATA, p.key)
     except NotFound:
         return
 
 
-async def release_hardware_data(p: Pass) -> None:
+async def release_hardware_data(tools: Tools, key: Key) -> None:
     """Take our finalizer off, so that HardwareData can go."""
-    client = p.tools.client
+    client = tools.client
     try:
-        there = await client.get(HARDWARE_DATA, p.key)
+        there = await client.get(HARDWARE_DATA, key)
     except NotFound:
         return
     if FINALIZER in there.metadata.finalizers:
@@ -142,7 +142,7 @@ async def release_hardware_data(p: Pass) -> None:
         try:
             await client.patch(
                 HARDWARE_DATA,
-                p.key,
+                key,
                 {"metadata": {"finalizers": left}},
                 resource_version=there.metadata.resource_version,
             )

@@ -36,6 +36,7 @@ from ingot.hosts.patches import status_difference
 from ingot.hosts.settings import HostSettings
 from ingot.kube import Client, EventRecorder, Informer, NotFound
 from ingot.provisioner import Act, HostRef, Provisioner, Refusal, Sight, Vitals
+from ingot.trust import redact
 
 EventType = Literal["Normal", "Warning"]
 
@@ -151,6 +152,7 @@ class Pass:
     async def save(self, why: str, detail: str = "") -> bool:
         """Write what changed, if anything did. False: something was left for later, because it is a detail."""
         at = self.tools.now()
+        why, detail = redact(why), redact(detail)
         if self.note and self.note not in why:
             why = f"{why} ({self.note})"
         told, sentence = self.told_last(), f"{why}: {detail}" if detail else why

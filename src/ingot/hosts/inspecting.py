@@ -38,7 +38,7 @@ async def inspecting(p: Pass) -> Outcome:
     if inspection_is_disabled(p.host):
         p.tell(EventReason.INSPECTION_SKIPPED, "Inspection is disabled")
         return Advance(State.PREPARING)
-    if inspection_is_asked_for(p.host) and p.told_last() == BEGINS:
+    if inspection_is_asked_for(p.host) and (p.told_last() == BEGINS or p.host.state is not State.INSPECTING):
         # Whoever asks until now gets this inspection; whoever asks later gets another one.
         await p.patch_host({"metadata": {"annotations": {Annotation.INSPECT: None}}})
     restart = reboots(p.current).once

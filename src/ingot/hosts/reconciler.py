@@ -27,8 +27,8 @@ from ingot.api.baremetalhost import (
 from ingot.api.meta import Key
 from ingot.api.wire import wire
 from ingot.hosts.capacity import TAKES_A_PLACE, Capacity
-from ingot.hosts.data_image import look_after_data_image, release_data_image
-from ingot.hosts.deleting import leave_as_detached, leave_by_force, waits_for_backend
+from ingot.hosts.data_image import look_after_data_image
+from ingot.hosts.deleting import leave_as_detached, leave_by_force, let_companions_go, waits_for_backend
 from ingot.hosts.deprovisioning import GIVE_UP_AFTER
 from ingot.hosts.detaching import detach_or_attach
 from ingot.hosts.firmware import firmware_may_differ, look_after_firmware
@@ -74,6 +74,8 @@ BEFOREHAND: Final[tuple[Callable[[Pass], Awaitable[Outcome | None]], ...]] = (
 )
 """What is looked after in this order before the state's turn comes; an outcome ends the pass."""
 
+WELL_BY_NOW: Final = frozenset({OperationalStatus.NONE, OperationalStatus.DELAYED, OperationalStatus.ERROR})
+"""What a host without an error is not any more once a pass has come to its end."""
 _PARTICIPLE: Final = {
     State.INSPECTING: "inspected",
     State.PROVISIONING: "provisioned",
@@ -116,7 +118,7 @@ class HostReconciler:
             self._tools.known_credentials.forget(key)
             METRICS.forget(key)
             self._tools.companions.unread_firmware.discard(key)
-            await release_data_image(self._tools, key)
+            await let_companions_go(self._tools, key)
             return Done()
         if Annotation.PAUSED in host.metadata.annotations or self._not_ours(host):
             return Done()
@@ -150,7 +152,7 @@ class HostReconciler:
             why = redact(str(error))
             log.info("%s: the back end is away: %s", p.key, why)
             METRICS.count("provisioner_not_ready")
-            await p.save(waits_for_backend(why) if p.deleting else p.told_last())
+            await p.save(_without_backend(p, why))
             return Again(BACKEND_AWAY, why)
         return await self._conclude(p, outcome)
 
@@ -310,7 +312,7 @@ class HostReconciler:
             p.clear_error()
             if serviced:
                 p.change(operational_status=OperationalStatus.SERVICING)
-        elif p.status.operational_status in (OperationalStatus.NONE, OperationalStatus.DELAYED):
+        elif p.status.operational_status in WELL_BY_NOW:
             p.change(operational_status=OperationalStatus.OK)
 
     @staticmethod
@@ -328,6 +330,18 @@ class HostReconciler:
         if counted:
             METRICS.failed(str(kind))
             p.tell(event or ERROR_EVENT[kind], message, "Warning")
+
+
+def _without_backend(p: Pass, why: str) -> str:
+    """What is said of a host while the back end is away. What was said before stays, where it is about the same state."""
+    if p.deleting:
+        return waits_for_backend(why)
+    told = p.told_last()
+    return (
+        told
+        if told and p.state is p.host.state
+        else f"waiting for the back end, which does not answer: {why}"
+    )
 
 
 def broken_rules(host: BareMetalHost) -> str:

@@ -73,14 +73,15 @@ def test_each_state_has_its_conditions(state: str, expected: dict[str, str]) -> 
     assert words(made(State(state))) == NOT_YET | expected
 
 
-def test_a_host_in_error_is_not_ready_and_says_why() -> None:
+def test_a_host_in_error_is_not_ready_and_says_why_and_when_it_is_tried_again() -> None:
     status = BareMetalHostStatus(
         operational_status=OperationalStatus.ERROR,
         error_type=ErrorType.POWER_MANAGEMENT,
-        error_message="the BMC is on fire",
+        error_message="The BMC is on fire.",
     )
-    ready = made(State.PROVISIONED, status, outlook="Next: it is tried again.")["Ready"]
-    assert (ready.status, ready.reason, ready.message) == ("False", "Error", "the BMC is on fire")
+    ready = made(State.PROVISIONED, status, outlook="Next: it is tried again, at noon.")["Ready"]
+    assert (ready.status, ready.reason) == ("False", "Error")
+    assert ready.message == "The BMC is on fire. Next: it is tried again, at noon."
 
 
 def test_a_host_that_cannot_be_registered_says_so() -> None:

@@ -86,7 +86,7 @@ async def test_a_step_that_failed_too_often_waits_until_it_is_taken_back(rack: R
     key = await rack.host(customDeploy=STEP)
     await rack.until_error(key, "the step failed")
     await rack.change(key, {"description": "try again"})
-    await rack.until_error(key, "remove what is to be installed and set it again")
+    await rack.until_error(key, "gave up after 1 failed")
     await rack.change(key, {"customDeploy": None})
     await rack.until_well(key, "available")
     await rack.change(key, {"customDeploy": STEP})

@@ -193,6 +193,21 @@ async def test_what_stands_beside_a_host_goes_with_it(rack: Rack) -> None:
         await _until_missing(rack, kind, key)
 
 
+async def test_what_stands_beside_a_host_that_somebody_else_removed_can_go(rack: Rack) -> None:
+    key = await rack.host()
+    await rack.until_state(key, "available")
+    held = {"metadata": {"name": "h1", "finalizers": [HOST_FINALIZER]}, "spec": {}}
+    await rack.client.create(PREPROVISIONING_IMAGES, held, namespace=NAMESPACE)
+    # As those do who move hosts to another cluster.
+    taken = {"metadata": {"annotations": {Annotation.PAUSED: ""}, "finalizers": []}}
+    await rack.client.patch(BARE_METAL_HOSTS, key, taken)
+    await rack.delete(key)
+    await rack.until_gone(key)
+    await rack.client.delete(PREPROVISIONING_IMAGES, key)
+    for kind in (HARDWARE_DATA, PREPROVISIONING_IMAGES):
+        await _until_missing(rack, kind, key)
+
+
 # By force
 
 

@@ -186,3 +186,10 @@ async def test_a_sentence_that_ends_with_a_full_stop_gets_no_second_one(rack: Ra
     key = await rack.host()
     host = await rack.until_error(key, "the address is wrong")
     assert host.status.error_message == "the address is wrong. Correct it."
+
+
+async def test_what_a_back_end_says_while_it_is_busy_is_shown_without_secrets(rack: Rack) -> None:
+    rack.backend.hold("inspect", Busy("asking https://admin:hunter2@bmc.example", "agent_token=hunter3"))
+    key = await rack.host()
+    host = await rack.until(key, lambda host: "bmc.example" in rack.sentence(host))
+    assert "hunter" not in rack.sentence(host)

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from ingot.api.baremetalhost import BareMetalHost, ErrorType, OperationalStatus
+from ingot.api.baremetalhost import Annotation, BareMetalHost, ErrorType, OperationalStatus
 from ingot.hosts import guard
 from ingot.provisioner import Act, Sight
 
@@ -293,3 +293,11 @@ def test_the_record_of_a_live_host_is_not_removed() -> None:
 @pytest.mark.parametrize("act", [act for act in Act if act is not Act.DELETE])
 def test_nothing_but_the_record_is_touched_for_a_host_that_is_gone(act: Act) -> None:
     assert not leftover_goes(None, None, act=act)
+
+
+@pytest.mark.parametrize("act", Act)
+@pytest.mark.parametrize("state", ["preparing", "provisioning", "provisioned", "deprovisioning", "deleting"])
+def test_nothing_is_done_to_a_host_that_was_paused_meanwhile(act: Act, state: str) -> None:
+    found = host(state, image=URL, deleted=state == "deleting")
+    meta = replace(found.metadata, annotations={Annotation.PAUSED: "metal3.io/capm3"})
+    assert not asked(replace(found, metadata=meta), act)

@@ -212,3 +212,11 @@ async def test_the_boot_mode_in_use_is_that_of_the_last_inspection_or_deployment
     await rack.annotate(key, Annotation.INSPECT)
     host = await rack.until(key, lambda host: host.state == "available" and not asks(host))
     assert host.status.provisioning.boot_mode == "legacy"
+
+
+async def test_who_asks_for_an_inspection_when_the_host_is_made_gets_one(rack: Rack) -> None:
+    key = await rack.host(annotations={Annotation.INSPECT: ""})
+    await rack.until(key, lambda host: host.state == "available" and not asks(host))
+    orders = rack.backend.machines[key].orders
+    assert "inspect" in orders
+    assert "inspect anew" not in orders

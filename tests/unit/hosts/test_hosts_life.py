@@ -358,6 +358,21 @@ async def test_a_back_end_that_is_away_is_no_error_of_the_host(rack: Rack) -> No
     assert (await rack.get(key)).status.error_type == ErrorType.NONE
 
 
+async def test_a_host_that_comes_while_the_back_end_is_away_says_what_it_waits_for(rack: Rack) -> None:
+    rack.backend.away = "connection refused"
+    key = await rack.host()
+    host = await rack.until_state(key, "registering")
+    assert rack.sentence(host) == "waiting for the back end, which does not answer: connection refused"
+    assert host.status.error_type == ErrorType.NONE
+    async with rack.host_writes() as writes:
+        rack.backend.away = "no route"
+        rack.backend.tell(key)
+        await rack.settle()
+    assert not writes
+    rack.backend.come_back()
+    await rack.until_state(key, "available")
+
+
 async def test_a_failed_adoption_is_an_error_of_its_own_kind(rack: Rack) -> None:
     key = await rack.host(image=IMAGE)
     await rack.until_state(key, "provisioned")

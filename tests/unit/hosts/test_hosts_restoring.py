@@ -101,6 +101,12 @@ async def test_a_pivot_during_servicing_restores(rack: Rack) -> None:
     assert not {"deploy", "undeploy", "inspect", "prepare"} & set(rack.backend.machines[key].orders)
 
 
+async def test_an_error_without_a_kind_is_over_when_the_host_is_well(rack: Rack) -> None:
+    key = runs(rack)
+    await rack.host(annotations=moved(operationalStatus="error"), image=IMAGE)
+    await rack.until(key, lambda host: host.status.operational_status == "OK")
+
+
 async def test_bad_credentials_after_a_move_are_an_error_and_change_no_state(rack: Rack) -> None:
     key = runs(rack)
     rack.backend.script("register", Failed("the BMC refused the password", refused_credentials=True))

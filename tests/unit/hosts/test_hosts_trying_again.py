@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from rack import Rack
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, Annotation, BareMetalHost
@@ -90,3 +92,27 @@ def _attempts(rack: Rack, key: Key) -> int:
 
 def _failed(host: BareMetalHost, attempt: int) -> bool:
     return bool(host.status.error_type) and host.status.provisioning_fail_count == attempt - 1
+
+
+async def test_a_secret_that_is_corrected_while_the_wrong_one_is_tried_is_tried_next(rack: Rack) -> None:
+    password = {"stringData": {"password": "right"}}
+    rack.backend.while_registering = functools.partial(
+        rack.client.patch, SECRETS, Key("default", "h1-bmc"), password
+    )
+    rack.backend.script("register", WRONG)
+    key = await rack.host()
+    await rack.until_well(key, "available")
+
+
+async def test_what_only_a_person_can_mend_is_counted_once_also_after_a_failure(rack: Rack) -> None:
+    rack.backend.hold("register", Failed("the BMC is away"))
+    key = await rack.host()
+    await rack.until_error(key, "away")
+    await rack.change(key, {"hardwareProfile": "no such profile"})
+    await rack.until_error(key, "no such profile")
+    async with rack.host_writes() as writes:
+        for _ in range(2):
+            rack.backend.tell(key)
+            await rack.settle()
+    assert not writes
+    assert (await rack.get(key)).status.error_count == 1

@@ -26,9 +26,14 @@ class Changes:
             listener.add(change)
 
     def later(self, key: Key, seconds: float) -> None:
-        """Announce the host after this time; an earlier appointment stays."""
-        if key not in self._timers and not self._closed:
-            self._timers[key] = asyncio.get_running_loop().call_later(seconds, self._due, key)
+        """Announce the host after this time. Of several appointments the soonest is kept."""
+        loop = asyncio.get_running_loop()
+        before = self._timers.get(key)
+        if self._closed or (before is not None and before.when() <= loop.time() + seconds):
+            return
+        if before is not None:
+            before.cancel()
+        self._timers[key] = loop.call_later(seconds, self._due, key)
 
     async def listen(self) -> AsyncIterator[Change]:
         listener = _Listener()

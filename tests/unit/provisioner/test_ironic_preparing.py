@@ -197,6 +197,19 @@ async def test_only_the_round_that_was_cut_off_is_begun_again(backend, ironic, k
     assert ironic.clean_steps == [[DELETE], [DELETE, CREATE], [DELETE, CREATE]]
 
 
+async def test_what_an_order_was_made_of_is_not_kept_when_it_is_done(backend, ironic, known, guard):
+    """A URL can hold a password, and Ironic shows this part of its record to everybody."""
+    update = FirmwareUpdate(component="bmc", url="https://files:s3cret@127.0.0.1/bmc.bin")
+    wanted = Preparation(name="one", firmware=FirmwareChange(updates=(update,)))
+    await prepare(backend, known, guard, wanted)
+    ironic.finish(NODE)
+    for _ in range(2):
+        assert await prepare(backend, known, guard, wanted) == Ready(None)
+    assert "s3cret" not in str(ironic.node(NODE)["extra"])
+    assert len(ironic.clean_steps) == 1
+    assert ironic.asked("PATCH") == 2
+
+
 async def test_another_node_knows_of_no_order(backend, ironic, known, guard):
     await prepare(backend, known, guard)
     ironic.finish(NODE)

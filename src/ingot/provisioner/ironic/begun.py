@@ -5,8 +5,9 @@ that anything was begun. It therefore holds the moment of the node as it was the
 node still shows that moment, nothing came of it, and the order is begun again. A node that has moved on has begun it, unless
 it was put back because no worker was free.
 
-A note also keeps what the order was made of. Whoever asks under its name later may ask for less, because the rest counts as
-done: where Ironic is interrupted in the middle, all of it is begun again (`begin_again`).
+Until it is done a note also keeps what the order was made of. Whoever asks under its name later may ask for less, because the
+rest counts as done: where Ironic is interrupted in the middle, all of it is begun again (`begin_again`). It goes when the order
+is done (`without_plan`): a URL in it can hold a password, and Ironic shows its record to everybody who may look.
 
 Memory does not hold the notes, so a verb that wants to know of one reads the node (`not_from_memory`).
 
@@ -79,6 +80,12 @@ def begin_again(node: FullNode, kind: Kind) -> list[PatchOperation]:
 
 def _write(kind: Kind, note: Note) -> PatchOperation:
     return add(f"/extra/{kind.value}", msgspec.to_builtins(note))
+
+
+def without_plan(node: FullNode, kind: Kind) -> list[PatchOperation]:
+    """The note, without what the order was made of; nothing to do where that is gone already."""
+    note = note_of(node, kind)
+    return [] if note is None or note.plan is None else [_write(kind, replace(note, plan=None))]
 
 
 def strike(node: FullNode, kind: Kind) -> list[PatchOperation]:

@@ -32,7 +32,7 @@ class Step(enum.Enum):
     DELETE = "delete"
     FORGET = "forget"
     GO_ON = "go on with what was cut off"
-    STRIKE = "strike the note of what was begun"
+    STRIKE = "strike what was noted of an order"
     STOP_RAMDISK = "stop the ramdisk"
     START = "start what is on the disk"
     CHANGE_MEDIA = "change the virtual CD drive"

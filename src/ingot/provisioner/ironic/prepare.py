@@ -105,6 +105,8 @@ async def prepare(
             cut_off=note is not None and note.name == wanted.name and retry is Retry.INTERRUPTED,
             again=retry.allowed,
         )
+        if isinstance(decision, Done) and begun.without_plan(node, Kind.PREPARATION):
+            return Step.STRIKE
         if isinstance(decision, Wait) and all_begun and planned and cleans_by_hand(node):
             return replace(decision, begun=True)
         return decision
@@ -124,9 +126,13 @@ async def prepare(
         await nodes.client.set_provision_state(node.uuid, "manage")
         nodes.cache.doubt(node.uuid)
 
+    async def strike_plan(node: FullNode) -> None:
+        await nodes.patch(node, begun.without_plan(node, Kind.PREPARATION))
+
     deeds: dict[Step, Deed] = {
         Step.CLEAN: guarded(Act.CLEAN, permit, clean),
         Step.GO_ON: go_on,
+        Step.STRIKE: strike_plan,
         Step.MANAGE: manage(nodes),
         Step.CLEAR_MAINTENANCE: clear_maintenance(nodes),
         Step.ABORT: abort(nodes, "the ramdisk does not report any more; ending what it was to do"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from contract import SETTINGS, Play
 from ironic_orders import ORDER
@@ -126,3 +128,14 @@ async def test_a_machine_is_as_it_was_left_after_a_restart(play: Play):
     assert await play.register() == Ready(type((await play.register()).value)(play.id))
     assert await play.backend.firmware_settings(play.host) == before
     assert not play.stage.powered_on()
+
+
+async def test_after_a_restart_the_credentials_are_needed_once(play: Play):
+    first = await play.register()
+    await play.stage.restart()
+    known = await play.to_end(
+        lambda: play.backend.register(play.host, play.access, credentials_changed=False, again=False)
+    )
+    assert known == first
+    without = replace(play.access, credentials=None)
+    assert await play.backend.register(play.host, without, credentials_changed=False, again=False) == first

@@ -109,9 +109,9 @@ class Registrar:
         known = self._nodes.known(host)
         if known is None or self._owed.get(host.key) is not None:
             return None
-        settings, credentials = self._in_line.get(known.uuid, (None, None))
-        given = wanted.credentials_fingerprint()
-        in_line = settings == wanted.fingerprint() and given in (None, credentials)
+        # Those that were handed on last may still be on trial.
+        given = wanted.credentials_fingerprint() or self._handed_on.get(known.uuid)
+        in_line = self._in_line.get(known.uuid) == (wanted.fingerprint(), given)
         managed = known.provision_state not in (states.ENROLL, states.VERIFYING)
         return known if in_line and managed else None
 
@@ -237,6 +237,8 @@ class Registrar:
                     refused_credentials=refuses_credentials(text),
                 )
         self._in_line[node.uuid] = (wanted.fingerprint(), fingerprint)
+        # Nobody says that they changed: Ironic was given these by whoever was there before us.
+        self._handed_on.setdefault(node.uuid, fingerprint)
         self._nodes.attempts.done(node.uuid, Scope.STATE)
         self._nodes.interruptions.progressed(host.key, states.ENROLL)
         return Ready(Registered(node.uuid))

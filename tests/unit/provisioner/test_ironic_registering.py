@@ -152,6 +152,19 @@ async def test_new_credentials_that_ironic_could_not_try_are_tried_again_before_
     assert isinstance(await settled(backend, known, changed), Failed)
 
 
+async def test_new_credentials_that_are_being_tried_do_not_count_before_the_bmc_has_answered(
+    backend, ironic, host, access
+):
+    known = await registered(backend, ironic, host, access)
+    ironic.bmc_passwords["https://127.0.0.1:8443"] = "other"
+
+    await register(backend, known, with_password(access, "n3w"), changed=True)
+    # The Secret is not read again while it is the same.
+    told = await settled(backend, known, replace(access, credentials=None))
+    assert isinstance(told, Failed)
+    assert told.refused_credentials
+
+
 async def settled(backend: IronicProvisioner, host: HostRef, access: Access):
     """Asks until the answer is no longer Busy."""
     async with asyncio.timeout(20):

@@ -397,6 +397,10 @@ async def test_a_host_that_must_not_be_switched_off_is_reset_into_its_system(bac
     await deploying(backend, ironic, known, guard, "boot_instance")
     ironic.change(NODE, disable_power_off=True, power_state="power on")
     ironic.restart()
+    guard.refuses = {Act.POWER_OFF}
+    assert await provision(backend, known, guard) == Busy("nobody asked for power off")
+    assert ironic.power_targets == []
+    guard.refuses = set()
     assert isinstance(await provision(backend, known, guard), Busy)
     assert ironic.power_targets == ["rebooting"]
     switched(ironic, "power on")

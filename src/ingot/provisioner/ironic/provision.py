@@ -131,6 +131,11 @@ async def provision(
         await nodes.ask_state(node, "deleted")
         return Busy("the ramdisk does not come up: the deployment is taken back and begins anew")
 
+    async def start(node: FullNode) -> Busy | Failed | NotRegistered | None:
+        # A machine that must not be switched off is rebooted, and that stops whatever runs there.
+        reboots = guarded(Act.POWER_OFF, permit, finishing.start, see=see)
+        return await (reboots(node) if node.disable_power_off else finishing.start(node))
+
     finishing = Finishing(nodes)
     outcome = await carry_out(
         nodes,
@@ -141,7 +146,7 @@ async def provision(
             Step.DEPLOY: guarded(Act.DEPLOY, permit, deploy, see=see),
             Step.UNDEPLOY: guarded(Act.UNDEPLOY, permit, take_back),
             Step.STOP_RAMDISK: guarded(Act.POWER_OFF, permit, finishing.stop_ramdisk, see=see),
-            Step.START: finishing.start,
+            Step.START: start,
             Step.MANAGE: manage(nodes),
             Step.CLEAR_MAINTENANCE: clear_maintenance(nodes),
         },

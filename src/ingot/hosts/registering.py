@@ -20,6 +20,7 @@ from ingot.api.inspection import inspection_is_disabled, inspection_mode
 from ingot.api.installed import RUNS_A_SYSTEM
 from ingot.api.meta import Malformed
 from ingot.hosts.host_pass import Pass
+from ingot.hosts.metrics import METRICS
 from ingot.hosts.outcome import SOON, Advance, Block, Fail, Outcome, Stay, Wait
 from ingot.hosts.preparing import record_is_new
 from ingot.hosts.profiles import UNKNOWN, profile_name
@@ -38,6 +39,7 @@ async def new(p: Pass) -> Outcome:
         p.tell(EventReason.DISCOVERED, "Discovered host with no BMC details")
         p.change(operational_status=OperationalStatus.DISCOVERED)
         return Advance(State.UNMANAGED)
+    METRICS.count("host_unmanaged")
     return Stay("spec.bmc is empty: without the address of its BMC the host is only a note")
 
 
@@ -64,6 +66,8 @@ async def ensure_registered(p: Pass) -> Outcome | None:
         return Block(ErrorType.REGISTRATION, str(error))
     boots = await ramdisk(p)
     if isinstance(boots, Block | Wait):
+        if isinstance(boots, Wait):
+            METRICS.count("waiting_for_preprov_image")
         return boots
     answer = await _register(p, credentials, version, boots)
     if credentials is None and isinstance(answer, NotRegistered):
@@ -79,11 +83,14 @@ async def ensure_registered(p: Pass) -> Outcome | None:
             return Wait(why, look_again=SOON)
         case Failed(message, refused_credentials=refused):
             if refused:
+                METRICS.count("credentials_no_management_access")
                 message = message.rstrip(".")
                 message += f". Correct Secret {p.host.spec.bmc.credentials_name}; the next try starts as soon as it changes"
             return Fail(ErrorType.REGISTRATION, message)
         case Ready(registered):
             if registered.backend_id != p.status.provisioning.id:
+                if p.status.provisioning.id:
+                    METRICS.count("host_registration_required")
                 await record_is_new(p)
             p.change_provisioning(id=registered.backend_id)
     if profile != p.status.hardware_profile:
@@ -104,6 +111,7 @@ async def _register(
     if version != p.status.tried_credentials:
         p.change(tried_credentials=version)
         if p.status.good_credentials.credentials is not None:
+            METRICS.count("credentials_updated")
             # Written before they are tried: after a crash we still know which version may be in the back end. Of a host that
             # nobody ever got into there is nothing to know.
             await p.save("trying the BMC's credentials")

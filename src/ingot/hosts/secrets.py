@@ -50,6 +50,7 @@ async def bmc_credentials(p: Pass) -> tuple[Credentials, CredentialsStatus] | Bl
     try:
         username, password = ((secret.text(part) or "").strip() for part in ("username", "password"))
     except Malformed as error:
+        METRICS.count("credentials_unhandled_error")
         return _no_credentials(str(error))
     missing = [part for part, value in (("username", username), ("password", password)) if not value]
     if missing:
@@ -127,6 +128,14 @@ async def config_drive(p: Pass) -> ConfigDrive | Block:
 
 async def _value(p: Pass, ref: SecretReference | None, key: str, *, needed: bool = True) -> Secret:
     """The value under `key`, or under the key `value` that Cluster API writes."""
+    try:
+        return await _read_value(p, ref, key, needed=needed)
+    except Malformed:
+        METRICS.unreadable(key)
+        raise
+
+
+async def _read_value(p: Pass, ref: SecretReference | None, key: str, *, needed: bool) -> Secret:
     if ref is None or not ref.name:
         return Secret("")
     if ref.namespace not in ("", p.key.namespace):

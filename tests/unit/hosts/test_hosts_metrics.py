@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from rack import IMAGE, Rack
 
 from ingot.api.baremetalhost import State
+from ingot.api.core import SECRETS
 from ingot.api.meta import Key
+from ingot.hosts import HostSettings
 from ingot.hosts.metrics import METRICS, HostMetrics
+from ingot.provisioner import Failed
 
 NAMES = {
     "metal3_reconcile_total",
@@ -72,6 +76,54 @@ def test_what_was_counted_of_a_host_goes_with_it() -> None:
     metrics.forget(key)
     assert not [line for line in lines(metrics) if 'host="h1"' in line]
     assert [line for line in lines(metrics) if 'new_state="inspecting"' in line]
+
+
+def counted(name: str, **labels: str) -> float:
+    registry = CollectorRegistry()
+    registry.register(METRICS)
+    return registry.get_sample_value(f"metal3_{name}_total", labels) or 0.0
+
+
+async def test_what_happens_to_credentials_is_counted(rack: Rack) -> None:
+    names = ("credentials_no_management_access", "credentials_updated", "host_registration_required")
+    before = {name: counted(name) for name in names}
+    rack.backend.script("register", Failed("wrong", refused_credentials=True))
+    key = await rack.host()
+    await rack.until_error(key, "wrong")
+    assert counted("credentials_no_management_access") == before["credentials_no_management_access"] + 1
+    await rack.client.patch(SECRETS, Key("default", "h1-bmc"), {"stringData": {"password": "right"}})
+    await rack.until_well(key, "available")
+    assert counted("credentials_updated") == before["credentials_updated"]
+    await rack.client.patch(SECRETS, Key("default", "h1-bmc"), {"stringData": {"password": "another"}})
+    await rack.until(key, lambda _: counted("credentials_updated") > before["credentials_updated"])
+    assert counted("host_registration_required") == before["host_registration_required"]
+    rack.backend.rename(key, "another-record")
+    await rack.until(key, lambda host: host.status.provisioning.id == "another-record")
+    assert counted("host_registration_required") == before["host_registration_required"] + 1
+
+
+async def test_what_a_host_lacks_is_counted(rack: Rack) -> None:
+    invalid, unmanaged = counted("credentials_invalid"), counted("host_unmanaged")
+    unread = counted("host_config_data_error", host_data_type="userData")
+    await rack.secret("h1-bmc", username="admin", password=" ")
+    key = await rack.host(secret=False)
+    await rack.until_error(key, "no password")
+    assert counted("credentials_invalid") > invalid
+    note = await rack.host("note", secret=False, bmc=None)
+    await rack.until_state(note, "unmanaged")
+    assert counted("host_unmanaged") > unmanaged
+    other = await rack.host("other", image=IMAGE, userData={"name": "none"})
+    await rack.until_error(other, "none")
+    assert counted("host_config_data_error", host_data_type="userData") > unread
+
+
+@pytest.mark.parametrize("settings", [HostSettings(own_ramdisks=True)], ids=["own ramdisks"])
+async def test_who_waits_for_a_ramdisk_is_counted(rack: Rack) -> None:
+    before = counted("waiting_for_preprov_image")
+    rack.backend.own_ramdisk_formats = ("iso",)
+    key = await rack.host()
+    await rack.until(key, lambda host: "waiting for the ramdisk" in rack.sentence(host))
+    assert counted("waiting_for_preprov_image") > before
 
 
 async def test_a_host_on_its_way_is_counted(rack: Rack) -> None:

@@ -51,6 +51,17 @@ def test_an_event_without_fields_makes_the_entry_doubted_until_it_is_read():
     assert not cache.is_doubted("a")
 
 
+def test_a_read_that_began_before_something_was_asked_does_not_say_what_came_of_it():
+    cache = NodeCache()
+    cache.learned(A, cache.moment())
+    began = cache.moment()
+    cache.doubt("a")
+    cache.learned(A, began)
+    assert cache.is_doubted("a")
+    cache.learned(A, cache.moment())
+    assert not cache.is_doubted("a")
+
+
 def test_an_event_with_a_field_of_the_wrong_kind_makes_the_entry_doubted():
     cache = NodeCache()
     cache.learned(A, cache.moment())

@@ -117,9 +117,10 @@ class NodeCache:
         return gone
 
     def doubt(self, uuid: str) -> None:
-        """Something was asked of the node: what is known of it is no longer how it is."""
+        """Something was asked of the node: what is known of it is no longer how it is, nor what a read that has begun shows."""
         if (entry := self._entries.get(uuid)) is not None:
             entry.doubted = True
+            entry.true_at = self.moment()
 
     def doubt_all(self) -> None:
         """Something was missed: nothing is answered from here until it has been read again."""

@@ -208,18 +208,10 @@ class DemoHall:
         return operator
 
     def until_rules_hold(self) -> None:
-        """A cluster follows its own configuration of webhooks a moment later."""
-        wrong = host("probe", disablePowerOff=True, online=False)
-        self.until(
-            lambda: (
-                self._run(
-                    ["kubectl", "-n", self.namespace, "apply", "--dry-run=server", "-f", "-"],
-                    given=json.dumps(wrong),
-                    check=False,
-                ).returncode
-                != 0
-            )
-        )
+        """A cluster follows its own configuration a moment later: until then it asks nobody, or who is not there any more."""
+        wrong = json.dumps(host("probe", disablePowerOff=True, online=False))
+        ask = ["kubectl", "-n", self.namespace, "apply", "--dry-run=server", "-f", "-"]
+        self.until(lambda: "spec.online" in self._run(ask, given=wrong, check=False).stderr)
 
     # What the machines know
 

@@ -98,14 +98,15 @@ class SubscriptionReconciler:
             self._succeeded(key)
         leaving = subscription.metadata.deletion_timestamp is not None
         try:
-            return await (self._end(subscription) if leaving else self._make(subscription))
+            turn = self._end if leaving else self._make
+            return await turn(subscription, grounds)
         except BackendUnavailable as error:
             log.info("%s: the back end is away: %s", key, redact(str(error)))
             return Again(SOON, "the back end is away")
 
     # Making
 
-    async def _make(self, subscription: BMCEventSubscription) -> Done | Again:
+    async def _make(self, subscription: BMCEventSubscription, grounds: Grounds) -> Done | Again:
         if subscription.status.subscription_id:
             await self._note(subscription, error="")
             return Done()
@@ -130,7 +131,7 @@ class SubscriptionReconciler:
                 self._succeeded(subscription.key)
                 return Done()
             case Failed(message):
-                return await self._failed(subscription, message)
+                return await self._failed(subscription, message, grounds)
             case NotRegistered(why):
                 await self._note(subscription, error=_sentence(why))
                 return Again(FORGOTTEN, why)
@@ -152,7 +153,7 @@ class SubscriptionReconciler:
 
     # Ending
 
-    async def _end(self, subscription: BMCEventSubscription) -> Done | Again:
+    async def _end(self, subscription: BMCEventSubscription, grounds: Grounds) -> Done | Again:
         if FINALIZER not in subscription.metadata.finalizers:
             return Done()
         key = host_key(subscription)
@@ -174,7 +175,7 @@ class SubscriptionReconciler:
             case Ready():
                 return await self._let_go(subscription)
             case Failed(message):
-                return await self._failed(subscription, message)
+                return await self._failed(subscription, message, grounds)
             case NotRegistered(why):
                 await self._note(subscription, error=_sentence(why))
                 return Again(FORGOTTEN, why)
@@ -215,11 +216,12 @@ class SubscriptionReconciler:
 
     # Failures
 
-    async def _failed(self, subscription: BMCEventSubscription, message: str) -> Again:
+    async def _failed(self, subscription: BMCEventSubscription, message: str, grounds: Grounds) -> Again:
+        """`grounds`: what the attempt was made on. What changed since then has not been tried."""
         message = _sentence(message)
         failures = self._failures[subscription.key] = self._failures.get(subscription.key, 0) + 1
         wait = self._retries.pause(failures)
-        self._retries.failed(subscription.key, wait, grounds=self._grounds(subscription))
+        self._retries.failed(subscription.key, wait, grounds=grounds)
         await self._note(subscription, error=message)
         return Again(wait, message)
 

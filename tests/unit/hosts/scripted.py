@@ -118,8 +118,8 @@ class ScriptedBackend:
         """Verbs that begin what they are told and are not done until `finish`."""
         self.when_begun: Callable[[], None] | None = None
         """Called once, when a preparation was begun and nobody has been told so yet."""
-        self.while_registering: Callable[[], Awaitable[Any]] | None = None
-        """Called once, while a registration is under way."""
+        self.meanwhile: dict[str, Callable[[], Awaitable[Any]]] = {}
+        """What others do once while a verb is carried out."""
         self._scripts: dict[str, deque[Any]] = defaultdict(deque)
         self._held: dict[str, Any] = {}
         self.asked: Counter[str] = Counter()
@@ -179,11 +179,7 @@ class ScriptedBackend:
         machine = self.machines[host.key]
         if access.credentials is None and not machine.known:
             return NotRegistered("the credentials are needed")
-        if self.while_registering is not None:
-            others, self.while_registering = self.while_registering, None
-            await others()
-            # Long enough for everybody to have heard of it.
-            await asyncio.sleep(0.1)
+        await self._let_others_act("register")
         if (scripted := self._scripted("register")) is not None:
             return scripted
         if not machine.known:
@@ -397,6 +393,7 @@ class ScriptedBackend:
     async def subscribe(
         self, host: HostRef, wanted: Subscription, *, again: bool
     ) -> Ready[str] | Busy | Failed | NotRegistered:
+        await self._let_others_act("subscribe")
         if (scripted := self._scripted("subscribe")) is not None:
             return scripted
         subscriptions = self.machines[host.key].subscriptions
@@ -456,6 +453,12 @@ class ScriptedBackend:
                 raise held
             return held
         return self._scripts[verb].popleft() if self._scripts[verb] else None
+
+    async def _let_others_act(self, verb: str) -> None:
+        if (others := self.meanwhile.pop(verb, None)) is not None:
+            await others()
+            # Long enough for everybody to have heard of it.
+            await asyncio.sleep(0.1)
 
     async def _asked(self, host: HostRef, permit: Permit, act: Act) -> Busy | None:
         machine = self.machines[host.key]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 from uuid import uuid4
@@ -250,6 +251,19 @@ async def test_a_failure_is_told_and_a_changed_secret_starts_over(desk: Desk) ->
     assert desk.backend.asked["subscribe"] == 1
     secret = {"stringData": {"Authorization": "right"}}
     await desk.client.patch(SECRETS, Key(desk.namespace, "headers"), secret)
+    made = await desk.until_made()
+    assert made.status.error == ""
+
+
+async def test_a_secret_that_is_corrected_while_the_wrong_one_is_tried_starts_over(desk: Desk) -> None:
+    secret = {"stringData": {"Authorization": "right"}}
+    desk.backend.meanwhile["subscribe"] = functools.partial(
+        desk.client.patch, SECRETS, Key(desk.namespace, "headers"), secret
+    )
+    desk.backend.script("subscribe", Failed("the receiver says 401"))
+    await desk.host()
+    await desk.secret(Authorization="wrong")
+    await desk.subscription(httpHeadersRef={"name": "headers"})
     made = await desk.until_made()
     assert made.status.error == ""
 

@@ -96,7 +96,7 @@ def _failed(host: BareMetalHost, attempt: int) -> bool:
 
 async def test_a_secret_that_is_corrected_while_the_wrong_one_is_tried_is_tried_next(rack: Rack) -> None:
     password = {"stringData": {"password": "right"}}
-    rack.backend.while_registering = functools.partial(
+    rack.backend.meanwhile["register"] = functools.partial(
         rack.client.patch, SECRETS, Key("default", "h1-bmc"), password
     )
     rack.backend.script("register", WRONG)

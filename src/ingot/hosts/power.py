@@ -14,7 +14,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from ingot.api.baremetalhost import Annotation, BareMetalHost, ErrorType, EventReason, State
+from ingot.api.baremetalhost import (
+    BARE_METAL_HOSTS,
+    Annotation,
+    BareMetalHost,
+    ErrorType,
+    EventReason,
+    State,
+)
 from ingot.api.installed import RUNS_A_SYSTEM
 from ingot.hosts.data_image import attend_data_image
 from ingot.hosts.host_pass import Pass
@@ -22,6 +29,7 @@ from ingot.hosts.metrics import METRICS
 from ingot.hosts.outcome import SOON, Fail, Outcome, Stay, Wait
 from ingot.hosts.reboots import reboots
 from ingot.hosts.servicing import begin_servicing, go_on_servicing, is_serviced
+from ingot.kube import Conflict
 from ingot.provisioner import Busy, Failed, NotRegistered, Power, PowerOffMode, Ready, Vitals
 
 UNKNOWN: Final = Wait("the back end does not know the host; it is registered again", look_again=SOON)
@@ -152,7 +160,21 @@ def _tell_what_cannot_be_read(p: Pass, names: tuple[str, ...]) -> None:
 
 async def drop_reboot(p: Pass) -> None:
     """What the plain annotation asked for has been done."""
-    await p.patch_host({"metadata": {"annotations": {Annotation.REBOOT: None}}})
+    patch = {"metadata": {"annotations": {Annotation.REBOOT: None}}}
+    try:
+        await p.patch_host(patch)
+    except Conflict:
+        # Somebody writes the host at this moment. The next pass decides anew, and must not find a request that was obeyed.
+        newer = await p.tools.client.get(BARE_METAL_HOSTS, p.key)
+        if _asks(newer) == _asks(p.host) and newer.metadata.uid == p.host.metadata.uid:
+            await p.tools.client.patch(
+                BARE_METAL_HOSTS, p.key, patch, resource_version=newer.metadata.resource_version
+            )
+        raise
+
+
+def _asks(host: BareMetalHost) -> str | None:
+    return host.metadata.annotations.get(Annotation.REBOOT)
 
 
 async def drop_obeyed_restart(p: Pass, answer: Ready[object] | Busy | Failed | NotRegistered) -> None:

@@ -368,6 +368,7 @@ class ScriptedBackend:
         self, host: HostRef, wanted: Power, *, mode: PowerOffMode, permit: Permit, again: bool
     ) -> Ready[None] | Busy | Failed | NotRegistered:
         machine = self.machines[host.key]
+        await self._let_others_act("set_power")
         if (scripted := self._scripted("set_power")) is not None:
             return scripted
         if wanted is Power.OFF and (refused := await self._asked(host, permit, Act.POWER_OFF)) is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 
 import pytest
 from msgspec.structs import replace
@@ -246,6 +247,18 @@ async def test_a_host_that_must_not_be_off_is_rebooted_in_one_and_the_annotation
     await rack.settle()
     assert rack.backend.machines[key].orders == ["reboot soft"]
     assert (await rack.get(key)).status.powered_on
+
+
+async def test_an_edit_while_a_host_that_must_not_be_off_is_rebooted_does_not_have_it_rebooted_twice(
+    rack: Rack,
+) -> None:
+    key = await rack.host(image=IMAGE, disablePowerOff=True)
+    await rack.until(key, lambda host: host.state == "provisioned" and host.status.powered_on)
+    rack.backend.meanwhile["set_power"] = functools.partial(rack.annotate, key, "team", "blue")
+    await rack.annotate(key, PLAIN)
+    await rack.until(key, lambda host: PLAIN not in host.metadata.annotations)
+    await rack.settle()
+    assert rack.backend.machines[key].orders.count("reboot soft") == 1
 
 
 async def test_a_host_that_must_not_be_off_is_not_held_off_and_says_so(rack: Rack) -> None:

@@ -221,8 +221,8 @@ async def test_an_image_that_may_be_in_the_drive_is_taken_out_although_nobody_sa
     await rack.annotate(key, PLAIN)
     await rack.until(key, lambda host: "inserting" in rack.sentence(host))
     rack.backend.machines[key].data_image = URL
-    await rack.client.delete(DATA_IMAGES, key)
     rack.backend.let_go("set_data_image")
+    await rack.client.delete(DATA_IMAGES, key)
     await until_gone(rack, key)
     assert rack.backend.machines[key].data_image == ""
     await rack.until(key, lambda host: host.status.powered_on)

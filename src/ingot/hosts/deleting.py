@@ -33,6 +33,8 @@ BY_FORCE = (
     f"{Annotation.FORCE_DELETE}"
 )
 
+WITHOUT_BACKEND = "the deletion waits for the back end, which does not answer"
+
 DELAYED = (
     f"the deletion waits until the host is attached again, as its annotation {Annotation.DETACHED} asks for: remove "
     "that annotation to have it deprovisioned and deleted, or its deleteAction to have it deleted as it is"
@@ -90,7 +92,7 @@ async def deleting(p: Pass) -> Outcome:
 
 def waits_for_backend(why: str) -> str:
     """What a user reads who deletes a host while nobody answers."""
-    return f"the deletion waits for the back end, which does not answer: {why.rstrip('.')}; {BY_FORCE}"
+    return f"{WITHOUT_BACKEND}: {why.rstrip('.')}; {BY_FORCE}"
 
 
 async def leave_by_force(p: Pass) -> Outcome | None:

@@ -28,7 +28,13 @@ from ingot.api.meta import Key
 from ingot.api.wire import wire
 from ingot.hosts.capacity import TAKES_A_PLACE, Capacity
 from ingot.hosts.data_image import look_after_data_image
-from ingot.hosts.deleting import leave_as_detached, leave_by_force, let_companions_go, waits_for_backend
+from ingot.hosts.deleting import (
+    WITHOUT_BACKEND,
+    leave_as_detached,
+    leave_by_force,
+    let_companions_go,
+    waits_for_backend,
+)
 from ingot.hosts.deprovisioning import GIVE_UP_AFTER
 from ingot.hosts.detaching import detach_or_attach
 from ingot.hosts.firmware import firmware_may_differ, look_after_firmware
@@ -334,9 +340,9 @@ class HostReconciler:
 
 def _without_backend(p: Pass, why: str) -> str:
     """What is said of a host while the back end is away. What was said before stays, where it is about the same state."""
-    if p.deleting:
-        return waits_for_backend(why)
     told = p.told_last()
+    if p.deleting:
+        return told if told.startswith(WITHOUT_BACKEND) else waits_for_backend(why)
     return (
         told
         if told and p.state is p.host.state

@@ -50,6 +50,21 @@ async def test_a_deletion_waits_for_a_back_end_that_is_away_and_says_so(
     await rack.until_gone(key)
 
 
+async def test_a_back_end_that_is_away_in_another_way_is_not_worth_a_write(rack: Rack) -> None:
+    key = await rack.host()
+    await rack.until_state(key, "available")
+    rack.backend.away = "connection refused"
+    await rack.delete(key)
+    await rack.until(key, lambda host: "the deletion waits for the back end" in rack.sentence(host))
+    await rack.settle()
+    async with rack.host_writes() as writes:
+        for why in ("no route", "connection refused"):
+            rack.backend.away = why
+            rack.backend.tell(key)
+            await rack.settle()
+    assert not writes
+
+
 async def test_a_provisioned_host_is_not_let_go_while_nobody_can_clean_it(rack: Rack) -> None:
     key = await rack.host(image=IMAGE)
     await rack.until_state(key, "provisioned")

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from typing import Any, TypeVar
 
-from rack import NAMESPACE, Rack
+from rack import Rack
 
 from ingot.api.firmwareschema import FIRMWARE_SCHEMAS, FirmwareSchema
 from ingot.api.hostfirmwarecomponents import HOST_FIRMWARE_COMPONENTS, HostFirmwareComponents
 from ingot.api.hostfirmwaresettings import HOST_FIRMWARE_SETTINGS, HostFirmwareSettings
 from ingot.api.meta import Condition, Key, Object, Resource
-from ingot.kube import NotFound
 from ingot.kube.watching import Put
 
 T = TypeVar("T", bound=Object)
@@ -28,7 +26,7 @@ async def components_of(rack: Rack, key: Key) -> HostFirmwareComponents:
 
 
 async def schemas(rack: Rack) -> list[FirmwareSchema]:
-    return list((await rack.client.list(FIRMWARE_SCHEMAS, namespace=NAMESPACE)).items)
+    return list((await rack.client.list(FIRMWARE_SCHEMAS, namespace=rack.namespace)).items)
 
 
 async def want(rack: Rack, key: Key, settings: Mapping[str, Any]) -> None:
@@ -47,36 +45,25 @@ def verdict(conditions: list[Condition], kind: str) -> Condition:
 async def until_settings(
     rack: Rack, key: Key, condition: Callable[[HostFirmwareSettings], bool]
 ) -> HostFirmwareSettings:
-    """Wait until the object is as the condition says."""
-    found: HostFirmwareSettings | None = None
-    for _ in range(1000):
-        try:
-            found = await settings_of(rack, key)
-        except NotFound:
-            found = None
-        if found is not None and condition(found):
-            return found
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"the settings of {key} never came there; they are {found}")
+    return await rack.until_object(HOST_FIRMWARE_SETTINGS, key, condition)
 
 
 async def until_components(
     rack: Rack, key: Key, condition: Callable[[HostFirmwareComponents], bool]
 ) -> HostFirmwareComponents:
-    found: HostFirmwareComponents | None = None
-    for _ in range(1000):
-        try:
-            found = await components_of(rack, key)
-        except NotFound:
-            found = None
-        if found is not None and condition(found):
-            return found
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"the components of {key} never came there; they are {found}")
+    return await rack.until_object(HOST_FIRMWARE_COMPONENTS, key, condition)
 
 
 async def writes(rack: Rack, kind: Resource[T], since: str) -> list[T]:
-    """Every version of objects of this kind that was written after that version of the API."""
-    news = rack.client.watch(kind, resource_version=since, seconds=1, namespace=NAMESPACE)
+    """Every version of objects of this kind that was written after that version of the API, up to those that are there."""
+    there = (await rack.client.list(kind, namespace=rack.namespace)).items
+    missing = {item.metadata.resource_version for item in there} - {since}
+    news = rack.client.watch(kind, resource_version=since, seconds=30, namespace=rack.namespace)
+    written: list[T] = []
     async with aclosing(news) as told:
-        return [item.object async for item in told if isinstance(item, Put)]
+        while missing:
+            item = await anext(told)
+            if isinstance(item, Put):
+                written.append(item.object)
+                missing.discard(item.object.metadata.resource_version)
+    return written

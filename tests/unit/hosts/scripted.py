@@ -160,6 +160,11 @@ class ScriptedBackend:
         """There is news of this host."""
         self._changes.put_nowait(key)
 
+    @property
+    def is_heard_out(self) -> bool:
+        """Whether all news was taken."""
+        return self._changes.empty()
+
     def come_back(self) -> None:
         """Be there again, and say so."""
         self.away = ""

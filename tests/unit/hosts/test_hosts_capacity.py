@@ -103,5 +103,5 @@ async def test_who_does_not_want_a_place_any_more_is_passed_over(rack: Rack, los
     else:
         await rack.change(first, {"image": None})
         await rack.until(first, lambda host: host.status.operational_status == "OK")
-    await rack.delete(Key("default", "h1"))
+    await rack.delete(Key(rack.namespace, "h1"))
     await rack.until_state(second, "provisioned")

@@ -6,7 +6,7 @@ import base64
 import json
 
 import pytest
-from rack import IMAGE, NAMESPACE, Rack
+from rack import IMAGE, Rack
 
 from ingot.api.core import SECRETS, SecretObject
 from ingot.api.meta import Malformed, ObjectMeta
@@ -99,7 +99,7 @@ async def test_a_step_that_failed_too_often_waits_until_it_is_taken_back(rack: R
 async def pull_secret(rack: Rack, config: object, *, type_: str = "kubernetes.io/dockerconfigjson") -> None:
     key = ".dockercfg" if type_.endswith("dockercfg") else ".dockerconfigjson"
     body = {"metadata": {"name": "pull"}, "type": type_, "stringData": {key: json.dumps(config)}}
-    await rack.client.create(SECRETS, body, namespace=NAMESPACE)
+    await rack.client.create(SECRETS, body, namespace=rack.namespace)
 
 
 def auth(text: str) -> dict[str, str]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 
-from rack import IMAGE, NAMESPACE, Rack
+from rack import IMAGE, Rack
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS
 from ingot.api.dataimage import DATA_IMAGES, FINALIZER, DataImage
 from ingot.api.meta import Key, now
 from ingot.api.wire import wire
-from ingot.kube import NotFound
 from ingot.provisioner import Busy, Failed
 
 PLAIN, HELD = "reboot.metal3.io", "reboot.metal3.io/a"
@@ -28,26 +26,15 @@ async def provisioned(rack: Rack) -> Key:
 
 async def data_image(rack: Rack, url: str = URL) -> None:
     body = {"metadata": {"name": "h1"}, "spec": {"url": url}}
-    await rack.client.create(DATA_IMAGES, body, namespace=NAMESPACE)
+    await rack.client.create(DATA_IMAGES, body, namespace=rack.namespace)
 
 
 async def until(rack: Rack, key: Key, condition: Callable[[DataImage], bool]) -> DataImage:
-    async with asyncio.timeout(30):
-        while True:
-            found = await rack.client.get(DATA_IMAGES, key)
-            if condition(found):
-                return found
-            await asyncio.sleep(0.02)
+    return await rack.until_object(DATA_IMAGES, key, condition)
 
 
 async def until_gone(rack: Rack, key: Key) -> None:
-    async with asyncio.timeout(30):
-        while True:
-            try:
-                await rack.client.get(DATA_IMAGES, key)
-            except NotFound:
-                return
-            await asyncio.sleep(0.02)
+    await rack.until_missing(DATA_IMAGES, key)
 
 
 def attached(image: DataImage) -> str:

@@ -12,18 +12,18 @@ from rack import IMAGE, Rack
 from ingot.api.baremetalhost import Annotation
 from ingot.api.meta import Key
 from ingot.cli.main import main
+from ingot.embedded.server import Running
 from ingot.kube import NotFound
 from ingot.provisioner import Busy
 
 
 @pytest.fixture
-def kubeconfig(rack: Rack, tmp_path: Path) -> Path:
-    (found,) = tmp_path.rglob("kubeconfig")
-    return found
+def kubeconfig(api: Running) -> Path:
+    return api.kubeconfig
 
 
-async def delete(kubeconfig: Path, *words: str) -> Result:
-    command = ["host", "delete", "--kubeconfig", str(kubeconfig), *words]
+async def delete(rack: Rack, kubeconfig: Path, *words: str) -> Result:
+    command = ["host", "delete", "--kubeconfig", str(kubeconfig), "--namespace", rack.namespace, *words]
     return await asyncio.to_thread(CliRunner().invoke, main, command)
 
 
@@ -31,23 +31,23 @@ async def test_a_host_is_deleted_and_what_it_waits_for_is_told(rack: Rack, kubec
     key = await rack.host(image=IMAGE)
     await rack.until_state(key, "provisioned")
     rack.backend.hold("deprovision", Busy("cleaning the disks"))
-    command = asyncio.create_task(delete(kubeconfig, "h1"))
+    command = asyncio.create_task(delete(rack, kubeconfig, "h1"))
     await rack.until(key, lambda host: rack.sentence(host) == "cleaning the disks")
     await rack.settle()
     rack.backend.let_go("deprovision")
     rack.backend.tell(key)
     told = await command
     assert told.exit_code == 0, told.output
-    assert told.output.splitlines()[0] == "default/h1 is being deleted"
+    assert told.output.splitlines()[0] == f"{key} is being deleted"
     assert "  deprovisioning: cleaning the disks" in told.output
-    assert told.output.splitlines()[-1] == "default/h1 is gone"
+    assert told.output.splitlines()[-1] == f"{key} is gone"
 
 
 async def test_a_forced_delete_tells_what_it_leaves_behind(rack: Rack, kubeconfig: Path) -> None:
     key = await rack.host(image=IMAGE)
     await rack.until_state(key, "provisioned")
     rack.backend.away = "connection refused"
-    told = await delete(kubeconfig, "h1", "--force")
+    told = await delete(rack, kubeconfig, "h1", "--force")
     assert told.exit_code == 0, told.output
     for part in ("by force", "id-of-h1", "ingot-forgotten-hosts", IMAGE["url"], "switched on", "is gone"):
         assert part in told.output
@@ -59,12 +59,12 @@ async def test_a_host_that_is_stuck_is_let_go_by_the_same_command(rack: Rack, ku
     key = await rack.host(image=IMAGE)
     await rack.until_state(key, "provisioned")
     rack.backend.away = "connection refused"
-    told = await delete(kubeconfig, "h1", "--timeout", "1")
+    told = await delete(rack, kubeconfig, "h1", "--timeout", "1")
     assert told.exit_code == 1
     assert "the deletion waits for the back end" in told.output
     assert "is not gone after 1 s" in told.output
     assert "--force" in told.output
-    assert (await delete(kubeconfig, "h1", "--force")).exit_code == 0
+    assert (await delete(rack, kubeconfig, "h1", "--force")).exit_code == 0
     with pytest.raises(NotFound):
         await rack.get(key)
 
@@ -73,8 +73,8 @@ async def test_nobody_has_to_wait(rack: Rack, kubeconfig: Path) -> None:
     key = await rack.host()
     await rack.until_state(key, "available")
     rack.backend.hold("delete", Busy("the node is locked"))
-    told = await delete(kubeconfig, "h1", "--no-wait")
-    assert (told.exit_code, told.output) == (0, "default/h1 is being deleted\n")
+    told = await delete(rack, kubeconfig, "h1", "--no-wait")
+    assert (told.exit_code, told.output) == (0, f"{key} is being deleted\n")
     host = await rack.get(key)
     assert host.metadata.deletion_timestamp is not None
     assert Annotation.FORCE_DELETE not in host.metadata.annotations
@@ -84,21 +84,21 @@ async def test_a_paused_host_is_said_to_be_paused(rack: Rack, kubeconfig: Path) 
     key = await rack.host()
     await rack.until_state(key, "available")
     await rack.annotate(key, Annotation.PAUSED)
-    told = await delete(kubeconfig, "h1", "--no-wait")
+    told = await delete(rack, kubeconfig, "h1", "--no-wait")
     assert Annotation.PAUSED in told.output
 
 
 async def test_a_host_that_is_not_there_is_named(rack: Rack, kubeconfig: Path) -> None:
-    told = await delete(kubeconfig, "h1")
+    told = await delete(rack, kubeconfig, "h1")
     assert told.exit_code == 1
-    assert "default/h1" in told.output
+    assert f"{rack.namespace}/h1" in told.output
     assert "Traceback" not in told.output
 
 
 async def test_force_without_a_finalizer_of_ours_is_a_plain_delete(rack: Rack, kubeconfig: Path) -> None:
     await rack.operator.end()
     key = await rack.host()
-    told = await delete(kubeconfig, "h1", "--force")
+    told = await delete(rack, kubeconfig, "h1", "--force")
     assert told.exit_code == 0, told.output
     assert "never knew the host" in told.output
     with pytest.raises(NotFound):

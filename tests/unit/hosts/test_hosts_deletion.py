@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import pytest
-from rack import IMAGE, NAMESPACE, Rack
+from rack import IMAGE, Rack
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, FINALIZER, Annotation
-from ingot.api.core import CONFIG_MAPS, EVENTS, NAMESPACES, SECRETS, ConfigMap
+from ingot.api.core import CONFIG_MAPS, EVENTS, SECRETS, ConfigMap
 from ingot.api.dataimage import DATA_IMAGES
 from ingot.api.hardwaredata import HARDWARE_DATA
-from ingot.api.meta import Key, Resource
+from ingot.api.meta import Key
 from ingot.api.preprovisioningimage import HOST_FINALIZER, PREPROVISIONING_IMAGES
 from ingot.hosts.leftovers import FORGOTTEN, Leftover, leftovers
 from ingot.kube import NotFound
@@ -128,7 +126,7 @@ async def test_what_fails_again_and_again_is_given_up_and_the_host_goes(
 async def test_a_host_without_credentials_is_deprovisioned_with_those_the_back_end_has(rack: Rack) -> None:
     key = await rack.host(image=IMAGE)
     await rack.until_state(key, "provisioned")
-    await rack.client.patch(SECRETS, Key(NAMESPACE, "h1-bmc"), {"data": {"password": None}})
+    await rack.client.patch(SECRETS, rack.bmc, {"data": {"password": None}})
     await rack.until_error(key, "has no password")
     await rack.delete(key)
     await rack.until_gone(key)
@@ -138,7 +136,7 @@ async def test_a_host_without_credentials_is_deprovisioned_with_those_the_back_e
 async def test_a_host_that_the_back_end_lost_and_that_has_no_credentials_goes(rack: Rack) -> None:
     key = await rack.host(image=IMAGE)
     await rack.until_state(key, "provisioned")
-    await rack.client.patch(SECRETS, Key(NAMESPACE, "h1-bmc"), {"data": {"password": None}})
+    await rack.client.patch(SECRETS, rack.bmc, {"data": {"password": None}})
     await rack.until_error(key, "has no password")
     rack.backend.hold("deprovision", NotRegistered("never heard of it"))
     await rack.delete(key)
@@ -193,9 +191,9 @@ async def test_what_stands_beside_a_host_goes_with_it(rack: Rack) -> None:
     key = await rack.host()
     await rack.until_state(key, "available")
     held = {"metadata": {"name": "h1", "finalizers": [HOST_FINALIZER]}, "spec": {}}
-    await rack.client.create(PREPROVISIONING_IMAGES, held, namespace=NAMESPACE)
+    await rack.client.create(PREPROVISIONING_IMAGES, held, namespace=rack.namespace)
     image = {"metadata": {"name": "h1"}, "spec": {"url": "https://images.example/data.iso"}}
-    await rack.client.create(DATA_IMAGES, image, namespace=NAMESPACE)
+    await rack.client.create(DATA_IMAGES, image, namespace=rack.namespace)
     rack.backend.tell(key)
     await rack.until(key, lambda _: True)
     await rack.settle()
@@ -205,14 +203,14 @@ async def test_what_stands_beside_a_host_goes_with_it(rack: Rack) -> None:
     ramdisk = await rack.client.get(PREPROVISIONING_IMAGES, key)
     assert HOST_FINALIZER not in ramdisk.metadata.finalizers
     for kind in (HARDWARE_DATA, DATA_IMAGES):
-        await _until_missing(rack, kind, key)
+        await rack.until_missing(kind, key)
 
 
 async def test_what_stands_beside_a_host_that_somebody_else_removed_can_go(rack: Rack) -> None:
     key = await rack.host()
     await rack.until_state(key, "available")
     held = {"metadata": {"name": "h1", "finalizers": [HOST_FINALIZER]}, "spec": {}}
-    await rack.client.create(PREPROVISIONING_IMAGES, held, namespace=NAMESPACE)
+    await rack.client.create(PREPROVISIONING_IMAGES, held, namespace=rack.namespace)
     # As those do who move hosts to another cluster.
     taken = {"metadata": {"annotations": {Annotation.PAUSED: ""}, "finalizers": []}}
     await rack.client.patch(BARE_METAL_HOSTS, key, taken)
@@ -220,7 +218,7 @@ async def test_what_stands_beside_a_host_that_somebody_else_removed_can_go(rack:
     await rack.until_gone(key)
     await rack.client.delete(PREPROVISIONING_IMAGES, key)
     for kind in (HARDWARE_DATA, PREPROVISIONING_IMAGES):
-        await _until_missing(rack, kind, key)
+        await rack.until_missing(kind, key)
 
 
 # By force
@@ -244,7 +242,7 @@ async def test_a_host_is_deleted_by_force_while_the_back_end_is_away(rack: Rack)
     noted = await _noted(rack)
     assert noted["h1"].uid == host.metadata.uid
     assert noted["h1"].backend_id == "id-of-h1"
-    await _until_missing(rack, SECRETS, Key(NAMESPACE, "h1-bmc"))
+    await rack.until_missing(SECRETS, rack.bmc)
 
 
 async def test_what_a_forced_delete_leaves_behind_is_told_in_a_warning(rack: Rack) -> None:
@@ -252,7 +250,7 @@ async def test_what_a_forced_delete_leaves_behind_is_told_in_a_warning(rack: Rac
     await rack.annotate(key, BY_FORCE)
     await rack.until_gone(key)
     await rack.settle()
-    events = (await rack.client.list(EVENTS, namespace=NAMESPACE)).items
+    events = (await rack.client.list(EVENTS, namespace=rack.namespace)).items
     told = next(event for event in events if event.reason == "ForceDeleted")
     assert told.type == "Warning"
     for part in ("id-of-h1", FORGOTTEN, IMAGE["url"], "switched on"):
@@ -290,7 +288,7 @@ async def test_a_forced_delete_that_was_cut_off_after_the_note_is_finished(rack:
     await rack.operator.end()
     entry = Leftover(uid=host.metadata.uid, backend_id="id-of-h1", since=host.metadata.creation_timestamp)
     body = {"metadata": {"name": FORGOTTEN}, "data": {"h1": msgspec.json.encode(entry).decode()}}
-    await rack.client.create(CONFIG_MAPS, body, namespace=NAMESPACE)
+    await rack.client.create(CONFIG_MAPS, body, namespace=rack.namespace)
     await rack.annotate(key, BY_FORCE)
     await rack.operator.start()
     await rack.until_gone(key)
@@ -305,7 +303,7 @@ async def test_a_host_of_the_same_name_waits_until_the_old_record_is_gone_and_ge
     key = await _stuck(rack)
     await rack.annotate(key, BY_FORCE)
     await rack.until_gone(key)
-    await _until_missing(rack, SECRETS, Key(NAMESPACE, "h1-bmc"))
+    await rack.until_missing(SECRETS, rack.bmc)
     assert await rack.host() == key
     host = await rack.until(key, lambda host: "deleted by force" in rack.sentence(host))
     assert host.state == ""
@@ -323,13 +321,13 @@ async def test_a_host_that_waits_for_a_record_nobody_can_remove_goes_on_when_the
     key = await _stuck(rack)
     await rack.annotate(key, BY_FORCE)
     await rack.until_gone(key)
-    await _until_missing(rack, SECRETS, Key(NAMESPACE, "h1-bmc"))
+    await rack.until_missing(SECRETS, rack.bmc)
     rack.backend.hold("delete", Failed("the node is locked"))
     rack.backend.come_back()
     await rack.host()
     host = await rack.until(key, lambda host: "deleted by force" in rack.sentence(host))
     assert FORGOTTEN in rack.sentence(host)
-    await rack.client.delete(CONFIG_MAPS, Key(NAMESPACE, FORGOTTEN))
+    await rack.client.delete(CONFIG_MAPS, Key(rack.namespace, FORGOTTEN))
     await rack.until_well(key, "available")
 
 
@@ -339,7 +337,7 @@ async def test_the_record_of_a_live_host_is_never_removed_for_a_note(rack: Rack)
     assert host.metadata.creation_timestamp is not None
     entry = Leftover(uid="of an earlier one", backend_id="id-of-h1", since=host.metadata.creation_timestamp)
     body = {"metadata": {"name": FORGOTTEN}, "data": {"h1": msgspec.json.encode(entry).decode()}}
-    await rack.client.create(CONFIG_MAPS, body, namespace=NAMESPACE)
+    await rack.client.create(CONFIG_MAPS, body, namespace=rack.namespace)
     await _nothing_noted(rack)
     assert rack.backend.machines[key].known
     assert "delete" not in rack.backend.machines[key].orders
@@ -371,26 +369,6 @@ async def test_a_record_that_cannot_be_removed_yet_is_waited_for(rack: Rack) -> 
     rack.backend.let_go("delete")
     rack.backend.tell(key)
     await _nothing_noted(rack)
-
-
-async def test_a_namespace_that_goes_takes_no_notes_and_its_hosts_can_be_deleted_by_force_nevertheless(
-    rack: Rack, caplog: pytest.LogCaptureFixture
-) -> None:
-    await rack.client.create(NAMESPACES, {"metadata": {"name": "going"}})
-    access = {"metadata": {"name": "h1-bmc"}, "stringData": {"username": "a", "password": "b"}}
-    await rack.client.create(SECRETS, access, namespace="going")
-    bmc = {"address": "redfish-virtualmedia://127.0.0.1/s", "credentialsName": "h1-bmc"}
-    host = {"metadata": {"name": "h1"}, "spec": {"online": True, "bmc": bmc}}
-    await rack.client.create(BARE_METAL_HOSTS, host, namespace="going")
-    key = Key("going", "h1")
-    await rack.until_state(key, "available")
-    rack.backend.away = "connection refused"
-    await rack.client.delete(NAMESPACES, Key("", "going"))
-    await rack.until(key, lambda host: "the deletion waits for the back end" in rack.sentence(host))
-    await rack.annotate(key, BY_FORCE)
-    await rack.until_gone(key)
-    assert "cannot be noted" in caplog.text
-    await _until_missing(rack, NAMESPACES, Key("", "going"))
 
 
 async def test_a_host_in_long_back_off_is_deleted_by_force_at_once(rack: Rack) -> None:
@@ -446,24 +424,13 @@ async def _stuck(rack: Rack) -> Key:
 
 async def _noted(rack: Rack) -> dict[str, Leftover]:
     try:
-        return leftovers(await rack.client.get(CONFIG_MAPS, Key(NAMESPACE, FORGOTTEN)))
+        return leftovers(await rack.client.get(CONFIG_MAPS, Key(rack.namespace, FORGOTTEN)))
     except NotFound:
         return {}
 
 
 async def _nothing_noted(rack: Rack) -> None:
-    for _ in range(100):
-        if not await _noted(rack):
-            return
-        await rack.settle()
-    raise AssertionError(f"still noted: {await _noted(rack)}")
+    async def is_empty() -> bool:
+        return not await _noted(rack)
 
-
-async def _until_missing(rack: Rack, kind: Resource[Any], key: Key) -> None:
-    for _ in range(100):
-        try:
-            await rack.client.get(kind, key)
-        except NotFound:
-            return
-        await rack.settle()
-    raise AssertionError(f"{kind.kind} {key} is still there")
+    await rack.until_true(is_empty, lambda: "something is still noted")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rack import IMAGE, NAMESPACE, Rack
+from rack import IMAGE, Rack
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, ErrorType
 from ingot.api.core import EVENTS, SECRETS
@@ -17,7 +17,7 @@ REFUSED = Failed(
 async def test_a_missing_secret_is_named_and_noticed_when_it_appears(rack: Rack) -> None:
     key = await rack.host(secret=False)
     host = await rack.until_error(key, "Secret h1-bmc")
-    assert "does not exist in namespace default" in host.status.error_message
+    assert f"does not exist in namespace {rack.namespace}" in host.status.error_message
     assert host.status.error_type == ErrorType.REGISTRATION
     assert host.status.operational_status == "error"
     await rack.secret("h1-bmc")
@@ -28,7 +28,7 @@ async def test_a_secret_without_a_password_is_named_and_noticed_when_it_is_mende
     await rack.secret("h1-bmc", username="admin")
     key = await rack.host(secret=False)
     await rack.until_error(key, "Secret h1-bmc has no password")
-    await rack.client.patch(SECRETS, Key(NAMESPACE, "h1-bmc"), {"stringData": {"password": "x"}})
+    await rack.client.patch(SECRETS, rack.bmc, {"stringData": {"password": "x"}})
     await rack.until_well(key, "available")
 
 
@@ -42,7 +42,7 @@ async def test_a_wrong_password_says_which_secret_to_correct_and_is_tried_again_
         "the BMC at 10.4.0.17 refused the user name or password (HTTP 401). "
         "Correct Secret h1-bmc; the next try starts as soon as it changes."
     )
-    await rack.client.patch(SECRETS, Key(NAMESPACE, "h1-bmc"), {"stringData": {"password": "better"}})
+    await rack.client.patch(SECRETS, rack.bmc, {"stringData": {"password": "better"}})
     host = await rack.until_well(key, "available")
     assert host.status.error_message == ""
     assert host.status.error_count == 0
@@ -126,7 +126,7 @@ async def test_user_data_that_vanishes_during_a_deployment_does_not_undo_the_dep
     rack.backend.hold("provision", Busy("deploying the image"))
     key = await rack.host(image=IMAGE, userData={"name": "user"})
     await rack.until_state(key, "provisioning")
-    await rack.client.delete(SECRETS, Key(NAMESPACE, "user"))
+    await rack.client.delete(SECRETS, Key(rack.namespace, "user"))
     host = await rack.until_error(key, "Secret user, named by spec.userData, does not exist")
     assert host.state == "provisioning"
     for _ in range(3):
@@ -168,7 +168,7 @@ async def test_a_password_in_the_url_of_an_image_is_in_no_event(rack: Rack) -> N
     key = await rack.host(image=IMAGE | {"url": "https://user:s3cr3t@images.example/a.raw"})
     await rack.until_state(key, "provisioned")
     await rack.settle()
-    events = (await rack.client.list(EVENTS, namespace=NAMESPACE)).items
+    events = (await rack.client.list(EVENTS, namespace=rack.namespace)).items
     told = [event.message for event in events if event.reason == "ProvisioningComplete"]
     assert told
     assert not [message for message in told if "s3cr3t" in message]

@@ -14,7 +14,7 @@ TOUCHES = {"inspect", "deploy", "undeploy", "prepare", "power off hard", "power 
 
 
 async def is_external(rack: Rack) -> Key:
-    key = Key("default", "h1")
+    key = Key(rack.namespace, "h1")
     rack.backend.machines[key].on = True
     await rack.host(externallyProvisioned=True)
     await rack.until_well(key, "externally provisioned")
@@ -85,10 +85,10 @@ async def test_one_that_is_handed_over_with_nothing_is_deprovisioned(rack: Rack)
 async def test_changed_credentials_are_tried_without_disturbing_it(rack: Rack) -> None:
     key = await is_external(rack)
     rack.backend.hold("register", Failed("the BMC refused the password", refused_credentials=True))
-    await rack.client.patch(SECRETS, Key("default", "h1-bmc"), {"stringData": {"password": "another"}})
+    await rack.client.patch(SECRETS, rack.bmc, {"stringData": {"password": "another"}})
     host = await rack.until_error(key, "refused the password")
     assert host.state == "externally provisioned"
     rack.backend.let_go("register")
-    await rack.client.patch(SECRETS, Key("default", "h1-bmc"), {"stringData": {"password": "a better one"}})
+    await rack.client.patch(SECRETS, rack.bmc, {"stringData": {"password": "a better one"}})
     await rack.until_well(key, "externally provisioned")
     assert not TOUCHES & set(rack.backend.machines[key].orders)

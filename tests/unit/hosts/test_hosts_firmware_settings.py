@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 
 from firmware_objects import schemas, settings_of, until_settings, verdict, want, writes
-from rack import IMAGE, NAMESPACE, Rack
+from rack import IMAGE, Rack
 
 from ingot.api.core import EVENTS
 from ingot.api.firmwareschema import FIRMWARE_SCHEMAS, SettingSchema
 from ingot.api.hostfirmwaresettings import HOST_FIRMWARE_SETTINGS
 from ingot.api.hostupdatepolicy import HOST_UPDATE_POLICIES
 from ingot.api.meta import Key
-from ingot.kube import NotFound
 from ingot.provisioner import Busy
 
 
@@ -29,8 +28,8 @@ async def test_a_registered_host_has_its_settings_and_their_schema_beside_it(rac
         assert (condition.status, condition.reason) == (status, "Success")
         assert condition.observed_generation == found.metadata.generation
     assert found.status.schema is not None
-    assert found.status.schema.namespace == NAMESPACE
-    schema = await rack.client.get(FIRMWARE_SCHEMAS, Key(NAMESPACE, found.status.schema.name))
+    assert found.status.schema.namespace == rack.namespace
+    schema = await rack.client.get(FIRMWARE_SCHEMAS, Key(rack.namespace, found.status.schema.name))
     assert schema.spec.schema["ProcTurboMode"].allowable_values == ["Enabled", "Disabled"]
     assert schema.spec.hardware_vendor == "Acme"
     assert not schema.metadata.owner_references
@@ -49,7 +48,7 @@ async def test_a_new_host_costs_two_writes_of_its_settings_and_one_of_the_schema
 
 async def test_settings_that_a_user_made_first_are_taken_over_and_applied(rack: Rack) -> None:
     body = {"metadata": {"name": "h1"}, "spec": {"settings": {"ProcTurboMode": "Disabled"}}}
-    await rack.client.create(HOST_FIRMWARE_SETTINGS, body, namespace=NAMESPACE)
+    await rack.client.create(HOST_FIRMWARE_SETTINGS, body, namespace=rack.namespace)
     key = await rack.host()
     host = await rack.until_state(key, "available")
     found = await settings_of(rack, key)
@@ -60,7 +59,7 @@ async def test_settings_that_a_user_made_first_are_taken_over_and_applied(rack: 
 
 
 async def test_passwords_are_neither_shown_nor_set(rack: Rack) -> None:
-    machine = rack.backend.machines[Key(NAMESPACE, "h1")]
+    machine = rack.backend.machines[Key(rack.namespace, "h1")]
     machine.settings |= {"AdminPassword": "hunter2", "SetupKey": "hunter3"}
     machine.schema |= {
         "AdminPassword": SettingSchema(attribute_type="Password"),
@@ -76,7 +75,7 @@ async def test_passwords_are_neither_shown_nor_set(rack: Rack) -> None:
 async def test_a_setting_that_is_not_possible_is_told_once_and_changes_nothing(rack: Rack) -> None:
     # Made before the firmware is known, so that no rule of the API can refuse it.
     body = {"metadata": {"name": "h1"}, "spec": {"settings": {"ProcTurboMode": "Sometimes", "Warp": 9}}}
-    await rack.client.create(HOST_FIRMWARE_SETTINGS, body, namespace=NAMESPACE)
+    await rack.client.create(HOST_FIRMWARE_SETTINGS, body, namespace=rack.namespace)
     key = await rack.host()
     await rack.until_state(key, "available")
     found = await settings_of(rack, key)
@@ -90,7 +89,7 @@ async def test_a_setting_that_is_not_possible_is_told_once_and_changes_nothing(r
         await rack.settle()
     told = [
         event
-        for event in (await rack.client.list(EVENTS, namespace=NAMESPACE)).items
+        for event in (await rack.client.list(EVENTS, namespace=rack.namespace)).items
         if event.reason == "ValidationFailed"
     ]
     assert [(event.type, event.count) for event in told] == [("Warning", 1)]
@@ -102,7 +101,7 @@ async def test_a_setting_that_is_not_possible_is_told_once_and_changes_nothing(r
 
 
 async def test_a_host_without_firmware_settings_says_so_and_names_no_schema(rack: Rack) -> None:
-    machine = rack.backend.machines[Key(NAMESPACE, "h1")]
+    machine = rack.backend.machines[Key(rack.namespace, "h1")]
     machine.settings, machine.schema = {}, {}
     key = await rack.host()
     await rack.until_state(key, "available")
@@ -177,7 +176,7 @@ async def test_settings_that_somebody_deleted_are_made_again(rack: Rack) -> None
 
 async def test_the_policy_for_updates_goes_with_its_host(rack: Rack) -> None:
     body = {"metadata": {"name": "h1"}, "spec": {"firmwareSettings": "onReboot"}}
-    await rack.client.create(HOST_UPDATE_POLICIES, body, namespace=NAMESPACE)
+    await rack.client.create(HOST_UPDATE_POLICIES, body, namespace=rack.namespace)
     key = await rack.host()
     host = await rack.until_state(key, "available")
     (owner,) = (await rack.client.get(HOST_UPDATE_POLICIES, key)).metadata.owner_references
@@ -224,12 +223,12 @@ async def test_a_schema_that_was_left_while_no_operator_ran_is_removed(rack: Rac
     await rack.operator.start()
     await until_settings(rack, key, lambda found: found.status.schema is not None)
     rack.backend.tell(key)
-    for _ in range(500):
+
+    async def another_took_its_place() -> bool:
         left = [schema.metadata.name for schema in await schemas(rack)]
-        if left != [old.metadata.name] and len(left) == 1:
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"the schemas are {left}")
+        return left != [old.metadata.name] and len(left) == 1
+
+    await rack.until_true(another_took_its_place, lambda: "the schemas are not the ones that are used")
 
 
 async def test_a_schema_that_somebody_else_made_is_used_and_not_removed(rack: Rack) -> None:
@@ -240,7 +239,7 @@ async def test_a_schema_that_somebody_else_made_is_used_and_not_removed(rack: Ra
     await rack.client.patch(FIRMWARE_SCHEMAS, schema.key, foreign)
     await rack.delete(key)
     await rack.until_gone(key)
-    await _until_no_settings(rack, key)
+    await rack.until_missing(HOST_FIRMWARE_SETTINGS, key)
     await rack.settle()
     assert len(await schemas(rack)) == 1
 
@@ -250,28 +249,14 @@ async def test_a_schema_that_somebody_removed_is_made_again(rack: Rack) -> None:
     await rack.until_state(key, "available")
     (old,) = await schemas(rack)
     await rack.client.delete(FIRMWARE_SCHEMAS, old.key)
-    for _ in range(500):
-        found = await schemas(rack)
-        if found and found[0].metadata.uid != old.metadata.uid:
-            assert found[0].spec == old.spec
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError("it was not made again")
-
-
-async def _until_no_settings(rack: Rack, key: Key) -> None:
-    for _ in range(500):
-        try:
-            await settings_of(rack, key)
-        except NotFound:
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError("the settings outlive their host")
+    new = await rack.until_object(
+        FIRMWARE_SCHEMAS, old.key, lambda found: found.metadata.uid != old.metadata.uid
+    )
+    assert new.spec == old.spec
 
 
 async def _until_no_schema(rack: Rack) -> None:
-    for _ in range(500):
-        if not await schemas(rack):
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError("the schema stays although nobody names it")
+    async def is_gone() -> bool:
+        return not await schemas(rack)
+
+    await rack.until_true(is_gone, lambda: "the schema stays although nobody names it")

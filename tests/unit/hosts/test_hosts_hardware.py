@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from msgspec.structs import replace
-from rack import NAMESPACE, Rack
+from rack import Rack
 from scripted import DETAILS
 
 from ingot.api.baremetalhost import Annotation, BareMetalHost
@@ -27,9 +27,9 @@ def hostname(host: BareMetalHost) -> str:
 async def writes_hardware_data(rack: Rack, hardware: dict[str, Any] | None) -> Key:
     """A person describes the machine before there is a host."""
     body = {"metadata": {"name": "h1"}, "spec": {"hardware": hardware} if hardware else {}}
-    await rack.client.create(HARDWARE_DATA, body, namespace=NAMESPACE)
+    await rack.client.create(HARDWARE_DATA, body, namespace=rack.namespace)
     await rack.settle()
-    return Key(NAMESPACE, "h1")
+    return Key(rack.namespace, "h1")
 
 
 # By annotation
@@ -134,7 +134,7 @@ async def test_findings_wait_for_hardware_data_that_somebody_holds(rack: Rack) -
         "metadata": {"name": "h1", "finalizers": ["example.org/audit"]},
         "spec": {"hardware": wire(replace(DETAILS, hostname="old"))},
     }
-    await rack.client.create(HARDWARE_DATA, held, namespace=NAMESPACE)
+    await rack.client.create(HARDWARE_DATA, held, namespace=rack.namespace)
     key = await rack.host()
     host = await rack.until(key, lambda host: "somebody's finalizer" in str(host.status.conditions))
     assert host.state == "inspecting"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
-from rack import IMAGE, Rack
+import pytest_asyncio
+from rack import IMAGE, Operator, Rack
 from scripted import ScriptedBackend
 
-from ingot.embedded.server import serve
-from ingot.hosts import HostController
-from ingot.kube import Client, EventRecorder, Leadership, Manager
+from ingot.embedded.server import Running
+from ingot.hosts import HostSettings
+from ingot.kube import Client, EventRecorder, Leadership
 from ingot.provisioner import Busy, Deployment, Failed, HostRef, NotRegistered, Permit, Ready
 
 
@@ -37,23 +37,18 @@ def leadership() -> Leadership:
     return made
 
 
-@pytest.fixture
-async def rack(tmp_path: Path, leadership: Leadership) -> AsyncIterator[Rack]:
+@pytest_asyncio.fixture(loop_scope="session")
+async def rack(api: Running, client: Client, namespace: str, leadership: Leadership) -> AsyncIterator[Rack]:
     """The user's client needs nobody's leave; the controller's does."""
     backend = LosesTheLease(leadership)
     async with (
-        serve(tmp_path) as api,
-        Client.from_kubeconfig(api.kubeconfig) as user,
         Client.from_kubeconfig(api.kubeconfig, guard=leadership.check) as guarded,
         EventRecorder(guarded) as recorder,
     ):
-        hosts = HostController(guarded, backend, recorder)
-        manager = Manager(hosts.informers, hosts.controllers, tasks=[hosts.follow_backend])
-        running = asyncio.create_task(manager.run())
-        await manager.started()
-        yield Rack(user, backend)
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        operator = Operator(guarded, backend, recorder, HostSettings(), namespace=namespace)
+        await operator.start()
+        yield Rack(client, backend, operator, namespace=namespace)
+        await operator.end()
 
 
 async def test_what_was_decided_before_the_lease_was_lost_is_not_done_after_it(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from rack import IMAGE, NAMESPACE, Rack
+from rack import IMAGE, Rack
 
 from ingot.api.baremetalhost import FINALIZER, SECRET_FINALIZER, ErrorType
 from ingot.api.core import SECRETS
 from ingot.api.hardwaredata import HARDWARE_DATA
-from ingot.api.meta import Key, Resource
+from ingot.api.meta import Key
 from ingot.kube import NotFound
 from ingot.provisioner import Busy, Failed
 
@@ -40,7 +38,7 @@ async def test_inspection_leaves_hardware_data_that_belongs_to_the_host(rack: Ra
 
 async def test_hardware_data_that_an_earlier_host_of_the_name_left_becomes_the_hosts_own(rack: Rack) -> None:
     left = {"metadata": {"name": "h1"}, "spec": {"hardware": {"hostname": "old", "firmware": {}}}}
-    await rack.client.create(HARDWARE_DATA, left, namespace=NAMESPACE)
+    await rack.client.create(HARDWARE_DATA, left, namespace=rack.namespace)
     key = await rack.host()
     host = await rack.until_state(key, "available")
     data = await rack.hardware_data(key)
@@ -248,9 +246,8 @@ async def test_a_provisioned_host_is_deprovisioned_switched_off_and_forgotten(ra
     await rack.delete(key)
     await rack.until_gone(key)
     assert rack.backend.machines[key].orders[-3:] == ["undeploy", "power off hard", "delete"]
-    for kind, name in ((HARDWARE_DATA, key), (SECRETS, Key(NAMESPACE, "h1-bmc"))):
-        with pytest.raises(NotFound):
-            await _eventually_missing(rack, kind, name)
+    for kind, name in ((HARDWARE_DATA, key), (SECRETS, rack.bmc)):
+        await rack.until_missing(kind, name)
 
 
 @pytest.mark.parametrize(
@@ -289,12 +286,11 @@ async def test_a_secret_that_two_hosts_use_stays_until_the_last_one_lets_go(rack
         await rack.until_state(key, "available")
     await rack.delete(one)
     await rack.until_gone(one)
-    secret = await rack.client.get(SECRETS, Key(NAMESPACE, "h1-bmc"))
+    secret = await rack.client.get(SECRETS, rack.bmc)
     assert SECRET_FINALIZER in secret.metadata.finalizers
     await rack.delete(two)
     await rack.until_gone(two)
-    with pytest.raises(NotFound):
-        await _eventually_missing(rack, SECRETS, Key(NAMESPACE, "h1-bmc"))
+    await rack.until_missing(SECRETS, rack.bmc)
 
 
 async def test_a_secret_is_let_go_when_the_hosts_that_use_it_go_at_the_same_time(rack: Rack) -> None:
@@ -313,8 +309,7 @@ async def test_a_secret_is_let_go_when_the_hosts_that_use_it_go_at_the_same_time
         rack.backend.tell(key)
     for key in (one, two):
         await rack.until_gone(key)
-    with pytest.raises(NotFound):
-        await _eventually_missing(rack, SECRETS, Key(NAMESPACE, "h1-bmc"))
+    await rack.until_missing(SECRETS, rack.bmc)
 
 
 # The back end forgets
@@ -338,7 +333,7 @@ async def test_a_back_end_that_lost_its_memory_is_told_of_a_provisioned_host_and
 async def test_a_record_that_is_in_the_way_is_made_anew_at_once_and_the_running_host_is_not_touched(
     rack: Rack,
 ) -> None:
-    key = Key("default", "h1")
+    key = Key(rack.namespace, "h1")
     machine = rack.backend.machines[key]
     machine.record_in_the_way = True
     assert await rack.host(image=IMAGE) == key
@@ -381,10 +376,3 @@ async def test_a_failed_adoption_is_an_error_of_its_own_kind(rack: Rack) -> None
     host = await rack.until_error(key, "Ironic says no")
     assert host.status.error_type == ErrorType.PROVISIONED_REGISTRATION
     assert host.state == "provisioned"
-
-
-async def _eventually_missing(rack: Rack, kind: Resource[Any], key: Key) -> None:
-    """Garbage is collected in the background; raises NotFound once it is gone."""
-    for _ in range(200):
-        await rack.client.get(kind, key)
-        await rack.settle()

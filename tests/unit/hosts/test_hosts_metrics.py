@@ -91,10 +91,10 @@ async def test_what_happens_to_credentials_is_counted(rack: Rack) -> None:
     key = await rack.host()
     await rack.until_error(key, "wrong")
     assert counted("credentials_no_management_access") == before["credentials_no_management_access"] + 1
-    await rack.client.patch(SECRETS, Key("default", "h1-bmc"), {"stringData": {"password": "right"}})
+    await rack.client.patch(SECRETS, rack.bmc, {"stringData": {"password": "right"}})
     await rack.until_well(key, "available")
     assert counted("credentials_updated") == before["credentials_updated"]
-    await rack.client.patch(SECRETS, Key("default", "h1-bmc"), {"stringData": {"password": "another"}})
+    await rack.client.patch(SECRETS, rack.bmc, {"stringData": {"password": "another"}})
     await rack.until(key, lambda _: counted("credentials_updated") > before["credentials_updated"])
     assert counted("host_registration_required") == before["host_registration_required"]
     rack.backend.rename(key, "another-record")

@@ -7,7 +7,7 @@ import functools
 
 import pytest
 from msgspec.structs import replace
-from rack import IMAGE, NAMESPACE, Rack
+from rack import IMAGE, Rack
 
 from ingot.api.baremetalhost import BareMetalHost, ErrorType
 from ingot.api.core import EVENTS
@@ -133,7 +133,7 @@ async def test_a_value_that_cannot_be_read_is_told_once_and_counts_as_empty(rack
     await _run_once_with(rack, key, "now!")
     assert not_asked(await rack.get(key))
     assert rack.backend.machines[key].orders == ["power off soft", "power on"]
-    events = (await rack.client.list(EVENTS, namespace=NAMESPACE)).items
+    events = (await rack.client.list(EVENTS, namespace=rack.namespace)).items
     told = [(one.reason, one.type, one.count) for one in events if PLAIN in one.message]
     assert told == [("InvalidAnnotationValue", "Warning", 1)]
 
@@ -141,11 +141,11 @@ async def test_a_value_that_cannot_be_read_is_told_once_and_counts_as_empty(rack
 async def _run_once_with(rack: Rack, key: Key, value: str) -> None:
     """A controller that follows no API, and knows nothing but this host with this value in its annotation."""
     async with EventRecorder(rack.client) as recorder:
-        hosts = HostController(rack.client, rack.backend, recorder)
+        hosts = HostController(rack.client, rack.backend, recorder, namespace=rack.namespace)
         running = asyncio.create_task(Manager([], [hosts.controller]).run())
         host = await rack.get(key)
         hosts.hosts.observe(replace(host, metadata=replace(host.metadata, annotations={PLAIN: value})))
-        await rack.settle()
+        await rack.settle(hosts)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
 

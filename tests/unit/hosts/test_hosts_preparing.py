@@ -16,7 +16,7 @@ from firmware_objects import (
     want_updates,
     writes,
 )
-from rack import IMAGE, NAMESPACE, Rack
+from rack import IMAGE, Rack
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, ErrorType, Image
 from ingot.api.hostfirmwarecomponents import HOST_FIRMWARE_COMPONENTS, FirmwareUpdate
@@ -36,7 +36,7 @@ async def available(rack: Rack, **spec: Any) -> Key:
 
 
 def components(rack: Rack, name: str = "h1") -> None:
-    machine = rack.backend.machines[Key(NAMESPACE, name)]
+    machine = rack.backend.machines[Key(rack.namespace, name)]
     for part in ("bios", "bmc"):
         machine.components[part] = Component(name=part, initial_version="1.0", current_version="1.0")
 
@@ -321,7 +321,7 @@ async def test_an_update_that_fails_before_it_was_begun_does_not_flash_what_was_
 async def test_components_that_a_user_made_first_are_taken_over_and_updated(rack: Rack) -> None:
     components(rack)
     body = {"metadata": {"name": "h1"}, "spec": {"updates": [{"component": "bios", "url": BIOS_2}]}}
-    await rack.client.create(HOST_FIRMWARE_COMPONENTS, body, namespace=NAMESPACE)
+    await rack.client.create(HOST_FIRMWARE_COMPONENTS, body, namespace=rack.namespace)
     key = await available(rack)
     found = await components_of(rack, key)
     assert found.metadata.owner_references

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from rack import IMAGE, NAMESPACE, Rack
+from rack import IMAGE, Rack
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost, ErrorType
 from ingot.api.core import SECRETS
@@ -26,7 +26,7 @@ OWN = pytest.mark.parametrize("settings", [HostSettings(own_ramdisks=True)], ids
 @pytest.fixture
 def key(rack: Rack) -> Key:
     rack.backend.own_ramdisk_formats = ("iso", "initrd")
-    return Key(NAMESPACE, "h1")
+    return Key(rack.namespace, "h1")
 
 
 async def image(rack: Rack, key: Key) -> PreprovisioningImage:
@@ -43,7 +43,7 @@ async def build(rack: Rack, key: Key, **more: Any) -> None:
     asked = await image(rack, key)
     network: dict[str, str] = {}
     if asked.spec.network_data_name:
-        secret = await rack.client.get(SECRETS, Key(NAMESPACE, asked.spec.network_data_name))
+        secret = await rack.client.get(SECRETS, Key(rack.namespace, asked.spec.network_data_name))
         network = {"name": secret.metadata.name, "version": secret.metadata.resource_version}
     status = {
         "imageUrl": "https://images.example/h1.iso",
@@ -152,7 +152,9 @@ async def test_a_changed_network_configuration_is_waited_for_before_the_next_boo
     assert asked.spec.network_data_name == "net"
     await build(rack, key)
     await rack.until_well(key, "available")
-    await rack.client.patch(SECRETS, Key(NAMESPACE, "net"), {"stringData": {"networkData": "{links: []}"}})
+    await rack.client.patch(
+        SECRETS, Key(rack.namespace, "net"), {"stringData": {"networkData": "{links: []}"}}
+    )
     await rack.change(key, {"online": False})
     await rack.until(key, lambda host: not host.status.powered_on)
     await rack.change(key, {"online": True, "image": IMAGE})
@@ -265,7 +267,7 @@ async def test_a_host_that_runs_is_not_held_up_for_it(rack: Rack) -> None:
 
 def host(state: str = "inspecting", **more: Any) -> BareMetalHost:
     body = {
-        "metadata": {"name": "h1", "namespace": NAMESPACE},
+        "metadata": {"name": "h1", "namespace": "n"},
         "spec": {"online": True} | more.pop("spec", {}),
         "status": {"provisioning": {"state": state}} | more,
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from rack import IMAGE, NAMESPACE, Rack
+from rack import IMAGE, Rack
 from scripted import DETAILS
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, Annotation, BareMetalHost, ErrorType, Image
@@ -18,19 +18,21 @@ from ingot.api.wire import wire
 from ingot.hosts.restoring import status_in
 from ingot.provisioner import Failed
 
-ELSEWHERE = {"credentials": {"name": "h1-bmc", "namespace": NAMESPACE}, "credentialsVersion": "4711"}
 
-
-def moved(state: str = "provisioned", **more: Any) -> dict[str, str]:
+def moved(rack: Rack, state: str = "provisioned", **more: Any) -> dict[str, str]:
     """The annotation that whoever moves a host leaves on it."""
+    known = {
+        "credentials": {"name": "h1-bmc", "namespace": rack.namespace},
+        "credentialsVersion": "4711",
+    }
     status = {
         "operationalStatus": "OK",
         "errorMessage": "",
         "errorCount": 0,
         "poweredOn": True,
         "hardwareProfile": "unknown",
-        "goodCredentials": ELSEWHERE,
-        "triedCredentials": ELSEWHERE,
+        "goodCredentials": known,
+        "triedCredentials": known,
         "lastUpdated": "2026-01-01T00:00:00Z",
         "operationHistory": {"register": {"start": "2025-12-31T00:00:00Z", "end": None}},
         "provisioning": {"state": state, "ID": "id-of-elsewhere"}
@@ -41,14 +43,14 @@ def moved(state: str = "provisioned", **more: Any) -> dict[str, str]:
 
 def runs(rack: Rack, name: str = "h1") -> Key:
     """A machine on which something runs, of a host that comes here."""
-    key = Key(NAMESPACE, name)
+    key = Key(rack.namespace, name)
     rack.backend.machines[key].on = True
     return key
 
 
 async def test_a_host_restored_as_provisioned_is_registered_and_adopted_and_nothing_else(rack: Rack) -> None:
     key = runs(rack)
-    await rack.host(annotations=moved(), image=IMAGE)
+    await rack.host(annotations=moved(rack), image=IMAGE)
     host = await rack.until(
         key, lambda host: host.status.good_credentials.credentials_version not in ("", "4711")
     )
@@ -69,7 +71,7 @@ async def test_a_host_restored_as_provisioned_is_registered_and_adopted_and_noth
 async def test_taking_over_a_moved_host_costs_five_writes_of_it(rack: Rack) -> None:
     key = runs(rack)
     async with rack.host_writes() as writes:
-        await rack.host(annotations=moved(hardwareProfile="unknown"), image=IMAGE)
+        await rack.host(annotations=moved(rack, hardwareProfile="unknown"), image=IMAGE)
         await rack.until(
             key, lambda host: host.status.good_credentials.credentials_version not in ("", "4711")
         )
@@ -80,21 +82,21 @@ async def test_taking_over_a_moved_host_costs_five_writes_of_it(rack: Rack) -> N
 
 async def test_a_restored_host_that_was_externally_provisioned_stays_so(rack: Rack) -> None:
     key = runs(rack)
-    await rack.host(annotations=moved("externally provisioned"), externallyProvisioned=True)
+    await rack.host(annotations=moved(rack, "externally provisioned"), externallyProvisioned=True)
     await rack.until_well(key, "externally provisioned")
     await rack.settle()
     assert rack.backend.machines[key].orders == ["register", "try admin"]
 
 
 async def test_names_of_states_of_older_releases_are_taken_over(rack: Rack) -> None:
-    key = await rack.host(annotations=moved("ready", poweredOn=False))
+    key = await rack.host(annotations=moved(rack, "ready", poweredOn=False))
     await rack.until(key, lambda host: host.state == "available" and host.status.powered_on)
     assert rack.backend.machines[key].orders == ["register", "try admin", "power on"]
 
 
 async def test_a_pivot_during_servicing_restores(rack: Rack) -> None:
     key = runs(rack)
-    await rack.host(annotations=moved(operationalStatus="servicing"), image=IMAGE)
+    await rack.host(annotations=moved(rack, operationalStatus="servicing"), image=IMAGE)
     await rack.until(key, lambda host: Annotation.STATUS not in host.metadata.annotations)
     await rack.settle()
     assert (await rack.get(key)).state == "provisioned"
@@ -103,14 +105,14 @@ async def test_a_pivot_during_servicing_restores(rack: Rack) -> None:
 
 async def test_an_error_without_a_kind_is_over_when_the_host_is_well(rack: Rack) -> None:
     key = runs(rack)
-    await rack.host(annotations=moved(operationalStatus="error"), image=IMAGE)
+    await rack.host(annotations=moved(rack, operationalStatus="error"), image=IMAGE)
     await rack.until(key, lambda host: host.status.operational_status == "OK")
 
 
 async def test_bad_credentials_after_a_move_are_an_error_and_change_no_state(rack: Rack) -> None:
     key = runs(rack)
     rack.backend.script("register", Failed("the BMC refused the password", refused_credentials=True))
-    await rack.host(annotations=moved(), image=IMAGE)
+    await rack.host(annotations=moved(rack), image=IMAGE)
     host = await rack.until_error(key, "refused the password")
     assert host.status.error_type == ErrorType.REGISTRATION
     assert host.state == "provisioned"
@@ -119,10 +121,10 @@ async def test_bad_credentials_after_a_move_are_an_error_and_change_no_state(rac
 
 async def test_hardware_data_wins_over_the_hardware_of_the_annotation(rack: Rack) -> None:
     body = {"metadata": {"name": "h1"}, "spec": {"hardware": wire(DETAILS)}}
-    await rack.client.create(HARDWARE_DATA, body, namespace=NAMESPACE)
+    await rack.client.create(HARDWARE_DATA, body, namespace=rack.namespace)
     await rack.settle()
     key = runs(rack)
-    await rack.host(annotations=moved(hardware={"hostname": "of the annotation"}), image=IMAGE)
+    await rack.host(annotations=moved(rack, hardware={"hostname": "of the annotation"}), image=IMAGE)
     host = await rack.until(key, lambda host: host.spec.architecture == "x86_64")
     found = host.hardware()
     assert found is not None
@@ -131,7 +133,7 @@ async def test_hardware_data_wins_over_the_hardware_of_the_annotation(rack: Rack
 
 async def test_hardware_of_the_annotation_counts_where_there_is_no_hardware_data(rack: Rack) -> None:
     key = runs(rack)
-    await rack.host(annotations=moved(hardware={"hostname": "of the annotation"}), image=IMAGE)
+    await rack.host(annotations=moved(rack, hardware={"hostname": "of the annotation"}), image=IMAGE)
     host = await rack.until(key, lambda host: Annotation.STATUS not in host.metadata.annotations)
     found = host.hardware()
     assert found is not None
@@ -141,7 +143,7 @@ async def test_hardware_of_the_annotation_counts_where_there_is_no_hardware_data
 async def test_the_annotation_goes_also_where_it_is_not_needed(rack: Rack) -> None:
     key = await rack.host()
     await rack.until(key, lambda host: host.status.powered_on)
-    await rack.client.patch(BARE_METAL_HOSTS, key, {"metadata": {"annotations": moved()}})
+    await rack.client.patch(BARE_METAL_HOSTS, key, {"metadata": {"annotations": moved(rack)}})
     await rack.until(key, lambda host: Annotation.STATUS not in host.metadata.annotations)
     assert (await rack.get(key)).state == "available"
 
@@ -149,7 +151,7 @@ async def test_the_annotation_goes_also_where_it_is_not_needed(rack: Rack) -> No
 async def test_a_crash_between_the_status_and_the_annotation_costs_nothing(rack: Rack) -> None:
     await rack.operator.end()
     key = runs(rack)
-    annotations = moved()
+    annotations = moved(rack)
     await rack.host(annotations=annotations, image=IMAGE)
     status = json.loads(annotations[Annotation.STATUS])
     await rack.client.patch(BARE_METAL_HOSTS, key, {"status": status}, subresource="status")
@@ -164,7 +166,7 @@ async def test_deleting_a_moved_host_before_it_was_looked_at_deprovisions_it(rac
     await rack.operator.end()
     key = runs(rack)
     rack.backend.machines[key].instance = msgspec.convert(IMAGE, type=Image)
-    await rack.host(annotations=moved(), image=IMAGE)
+    await rack.host(annotations=moved(rack), image=IMAGE)
     finalizers = {"metadata": {"finalizers": ["baremetalhost.metal3.io"]}}
     await rack.client.patch(BARE_METAL_HOSTS, key, finalizers)
     await rack.delete(key)
@@ -184,13 +186,13 @@ async def test_a_status_that_cannot_be_taken_over_leaves_the_host_alone_until_it
     rack: Rack,
 ) -> None:
     key = runs(rack)
-    await rack.host(annotations=moved("having lunch"), image=IMAGE)
+    await rack.host(annotations=moved(rack, "having lunch"), image=IMAGE)
     host = await rack.until_error(key, "'having lunch', which is no state of a host")
     assert without_a_status(host)
     assert host.state == ""
     await rack.settle()
     assert "InvalidAnnotationValue" in await rack.event_reasons()
-    await rack.client.patch(BARE_METAL_HOSTS, key, {"metadata": {"annotations": moved()}})
+    await rack.client.patch(BARE_METAL_HOSTS, key, {"metadata": {"annotations": moved(rack)}})
     await rack.until_well(key, "provisioned")
     await rack.settle()
     assert rack.backend.machines[key].orders == ["register", "try admin"]
@@ -198,27 +200,27 @@ async def test_a_status_that_cannot_be_taken_over_leaves_the_host_alone_until_it
 
 async def test_it_is_told_once_and_survives_a_restart(rack: Rack) -> None:
     key = runs(rack)
-    await rack.host(annotations=moved("having lunch"), image=IMAGE)
+    await rack.host(annotations=moved(rack, "having lunch"), image=IMAGE)
     host = await rack.until_error(key, "having lunch")
     await rack.settle()
-    told = (await rack.client.list(EVENTS, namespace=NAMESPACE)).items
+    told = (await rack.client.list(EVENTS, namespace=rack.namespace)).items
     rack.backend.tell(key)
     await rack.operator.restart()
     await rack.settle()
-    assert (await rack.client.list(EVENTS, namespace=NAMESPACE)).items == told
+    assert (await rack.client.list(EVENTS, namespace=rack.namespace)).items == told
     assert (await rack.get(key)).metadata.resource_version == host.metadata.resource_version
     assert rack.backend.machines[key].orders == []
 
 
 async def test_without_the_annotation_such_a_host_is_a_new_one(rack: Rack) -> None:
-    key = await rack.host(annotations=moved("having lunch"))
+    key = await rack.host(annotations=moved(rack, "having lunch"))
     await rack.until_error(key, "having lunch")
     await rack.annotate(key, Annotation.STATUS, None)
     await rack.until_well(key, "available")
 
 
 async def test_such_a_host_can_be_deleted(rack: Rack) -> None:
-    key = await rack.host(annotations=moved("having lunch"))
+    key = await rack.host(annotations=moved(rack, "having lunch"))
     await rack.until_error(key, "having lunch")
     await rack.delete(key)
     await rack.until_gone(key)

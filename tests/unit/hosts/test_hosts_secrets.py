@@ -7,30 +7,24 @@ import base64
 from typing import Any
 
 import pytest
-from rack import IMAGE, NAMESPACE, Rack
+from rack import IMAGE, Rack
 
 from ingot.api.baremetalhost import SECRET_FINALIZER, BareMetalHost
-from ingot.api.core import EVENTS, NAMESPACES, SECRETS, SecretObject
+from ingot.api.core import EVENTS, SECRETS, SecretObject
 from ingot.api.meta import Key
 from ingot.hosts.known_credentials import KnownCredentials
 from ingot.kube import Informer, NotFound
 from ingot.provisioner import Busy
 
 LABEL = {"environment.metal3.io": "baremetal"}
-BMC = Key(NAMESPACE, "h1-bmc")
 
 
 async def secret(rack: Rack, name: str) -> SecretObject:
-    return await rack.client.get(SECRETS, Key(NAMESPACE, name))
+    return await rack.client.get(SECRETS, Key(rack.namespace, name))
 
 
 async def until_secret(rack: Rack, name: str, wanted: Any) -> SecretObject:
-    async with asyncio.timeout(30):
-        while True:
-            found = await secret(rack, name)
-            if wanted(found):
-                return found
-            await asyncio.sleep(0.02)
+    return await rack.until_object(SECRETS, Key(rack.namespace, name), wanted)
 
 
 # Marks
@@ -49,7 +43,7 @@ async def test_the_secret_of_the_bmc_is_labelled_owned_and_held(rack: Rack) -> N
 
 async def test_the_secret_of_the_bmc_costs_one_write(rack: Rack) -> None:
     written: list[str] = []
-    secrets = Informer(rack.client, SECRETS)
+    secrets = Informer(rack.client, SECRETS, namespace=rack.namespace)
     watching = asyncio.create_task(secrets.run())
     await secrets.synced()
     secrets.subscribe(lambda change: written.append(change.key.name))
@@ -74,7 +68,7 @@ async def test_an_old_controller_reference_becomes_a_plain_one(rack: Rack) -> No
         "controller": True,
         "blockOwnerDeletion": True,
     }
-    await rack.client.patch(SECRETS, BMC, {"metadata": {"ownerReferences": [old]}})
+    await rack.client.patch(SECRETS, rack.bmc, {"metadata": {"ownerReferences": [old]}})
     found = await until_secret(
         rack, "h1-bmc", lambda found: not found.metadata.owner_references[0].controller
     )
@@ -106,16 +100,6 @@ async def test_a_secret_that_comes_later_is_labelled_when_it_comes(rack: Rack) -
     await until_secret(rack, "user", lambda found: found.metadata.labels == LABEL)
 
 
-async def test_secrets_of_another_namespace_are_neither_read_nor_marked(rack: Rack) -> None:
-    await rack.client.create(NAMESPACES, {"metadata": {"name": "elsewhere"}})
-    data = {"metadata": {"name": "h1-bmc"}, "stringData": {"username": "a", "password": "b"}}
-    await rack.client.create(SECRETS, data, namespace="elsewhere")
-    key = await rack.host(secret=False)
-    await rack.until_error(key, "does not exist in namespace default")
-    found = await rack.client.get(SECRETS, Key("elsewhere", "h1-bmc"))
-    assert (found.metadata.labels, found.metadata.finalizers) == ({}, [])
-
-
 # Letting go
 
 
@@ -127,7 +111,7 @@ async def test_the_secret_of_a_host_that_names_another_one_is_let_go(rack: Rack)
     await rack.until(key, lambda host: _good(host) == "other")
     found = await until_secret(rack, "h1-bmc", lambda found: not found.metadata.finalizers)
     assert found.metadata.owner_references == [], "it must not go together with a host that does not use it"
-    await rack.client.delete(SECRETS, BMC)
+    await rack.client.delete(SECRETS, rack.bmc)
     with pytest.raises(NotFound):
         await secret(rack, "h1-bmc")
     assert (await rack.get(key)).status.error_type == ""
@@ -161,7 +145,7 @@ async def test_a_shared_secret_is_kept_while_one_host_needs_it_whatever_the_othe
 async def test_a_secret_somebody_deletes_stays_until_its_host_is_gone(rack: Rack) -> None:
     key = await rack.host()
     await rack.until_state(key, "available")
-    await rack.client.delete(SECRETS, BMC)
+    await rack.client.delete(SECRETS, rack.bmc)
     await rack.settle()
     assert (await secret(rack, "h1-bmc")).metadata.deletion_timestamp is not None
     assert (await rack.get(key)).status.error_type == ""
@@ -190,7 +174,9 @@ async def test_a_secret_that_only_got_a_label_disturbs_no_provisioned_host(rack:
     await rack.settle()
     orders = list(rack.backend.machines[key].orders)
     events = await rack.event_reasons()
-    await rack.client.patch(SECRETS, BMC, {"metadata": {"labels": {"cluster.x-k8s.io/cluster-name": "c"}}})
+    await rack.client.patch(
+        SECRETS, rack.bmc, {"metadata": {"labels": {"cluster.x-k8s.io/cluster-name": "c"}}}
+    )
     version = (await secret(rack, "h1-bmc")).metadata.resource_version
     host = await rack.until(key, lambda host: _version(host) == version)
     await rack.settle()
@@ -203,7 +189,7 @@ async def test_a_secret_that_only_got_a_label_disturbs_no_provisioned_host(rack:
 async def test_another_password_is_tried_and_told(rack: Rack) -> None:
     key = await rack.host(image=IMAGE)
     await rack.until_state(key, "provisioned")
-    await rack.client.patch(SECRETS, BMC, {"stringData": {"username": "root"}})
+    await rack.client.patch(SECRETS, rack.bmc, {"stringData": {"username": "root"}})
     version = (await secret(rack, "h1-bmc")).metadata.resource_version
     host = await rack.until(key, lambda host: _version(host) == version)
     assert rack.backend.machines[key].orders[-1] == "try root"
@@ -217,7 +203,7 @@ async def test_a_version_that_changed_while_nobody_looked_is_tried_without_touch
     await rack.until_state(key, "provisioned")
     orders = list(rack.backend.machines[key].orders)
     await rack.operator.end()
-    await rack.client.patch(SECRETS, BMC, {"metadata": {"labels": {"a": "b"}}})
+    await rack.client.patch(SECRETS, rack.bmc, {"metadata": {"labels": {"a": "b"}}})
     await rack.operator.start()
     version = (await secret(rack, "h1-bmc")).metadata.resource_version
     host = await rack.until(key, lambda host: _version(host) == version)
@@ -281,7 +267,7 @@ async def test_credentials_that_are_not_there_are_told_once_as_an_event_of_their
     for _ in range(2):
         rack.backend.tell(key)
         await rack.settle()
-    events = (await rack.client.list(EVENTS, namespace=NAMESPACE)).items
+    events = (await rack.client.list(EVENTS, namespace=rack.namespace)).items
     told = [event for event in events if event.reason == "BMCCredentialError"]
     assert [(event.type, event.count) for event in told] == [("Warning", 1)]
     assert "RegistrationError" not in await rack.event_reasons()
@@ -300,7 +286,7 @@ async def test_blanks_around_user_name_and_password_do_not_count(rack: Rack) -> 
 async def test_a_value_that_is_no_text_is_named_and_not_shown(rack: Rack) -> None:
     await rack.secret("h1-bmc")
     wrong = base64.b64encode(b"\xff\xfe").decode()
-    await rack.client.patch(SECRETS, BMC, {"data": {"password": wrong}})
+    await rack.client.patch(SECRETS, rack.bmc, {"data": {"password": wrong}})
     key = await rack.host(secret=False)
     host = await rack.until_error(key, "'password' is not text")
     assert wrong not in host.status.error_message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from firmware_objects import components_of, until_components, until_settings, want, want_updates
-from rack import IMAGE, NAMESPACE, Rack
+from rack import IMAGE, Rack
 
 from ingot.api.baremetalhost import BareMetalHost, ErrorType
 from ingot.api.hostfirmwarecomponents import HostFirmwareComponents
@@ -25,11 +25,11 @@ async def in_use(rack: Rack, **policy: str) -> Key:
     parts = {
         name: Component(name=name, initial_version="1.0", current_version="1.0") for name in ("bios", "bmc")
     }
-    rack.backend.machines[Key(NAMESPACE, "h1")].components.update(parts)
+    rack.backend.machines[Key(rack.namespace, "h1")].components.update(parts)
     key = await rack.host(image=IMAGE)
     if policy:
         body = {"metadata": {"name": key.name}, "spec": policy}
-        await rack.client.create(HOST_UPDATE_POLICIES, body, namespace=NAMESPACE)
+        await rack.client.create(HOST_UPDATE_POLICIES, body, namespace=rack.namespace)
     await rack.until(key, lambda host: host.state == "provisioned" and host.status.powered_on)
     rack.backend.machines[key].orders.clear()
     return key
@@ -87,7 +87,7 @@ async def test_settings_and_updates_are_changed_between_off_and_on(rack: Rack) -
 async def test_a_host_that_somebody_else_installed_is_serviced_as_well(rack: Rack) -> None:
     key = await rack.host(externallyProvisioned=True)
     body = {"metadata": {"name": key.name}, "spec": {"firmwareSettings": "onReboot"}}
-    await rack.client.create(HOST_UPDATE_POLICIES, body, namespace=NAMESPACE)
+    await rack.client.create(HOST_UPDATE_POLICIES, body, namespace=rack.namespace)
     await rack.until(key, lambda host: host.state == "externally provisioned" and host.status.powered_on)
     await want(rack, key, QUIET)
     await until_settings(rack, key, _changes)

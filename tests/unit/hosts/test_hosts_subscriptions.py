@@ -6,7 +6,6 @@ import asyncio
 import functools
 from collections.abc import AsyncIterator, Callable
 from typing import Any
-from uuid import uuid4
 
 import pytest
 import pytest_asyncio
@@ -19,10 +18,9 @@ from ingot.api.baremetalhost import (
     ProvisionStatus,
 )
 from ingot.api.bmceventsubscription import BMC_EVENT_SUBSCRIPTIONS, FINALIZER, BMCEventSubscription
-from ingot.api.core import EVENTS, NAMESPACES, SECRETS
+from ingot.api.core import EVENTS, SECRETS
 from ingot.api.meta import Key
 from ingot.api.wire import wire
-from ingot.embedded.server import serve
 from ingot.hosts import SubscriptionController
 from ingot.hosts.subscribing import SubscriptionReconciler
 from ingot.kube import (
@@ -38,8 +36,6 @@ from ingot.kube import (
     metadata_of,
 )
 from ingot.provisioner import Busy, Failed, HostRef, NotRegistered, Ready, Subscription
-
-pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 DESTINATION = "https://collector.example/events"
 
@@ -149,20 +145,10 @@ class Desk:
         return list(self.backend.machines[self.h1].subscriptions)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
-    async with (
-        serve(tmp_path_factory.mktemp("api")) as api,
-        Client.from_kubeconfig(api.kubeconfig) as client,
-    ):
-        yield client
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def desk(client: Client) -> AsyncIterator[Desk]:
+@pytest_asyncio.fixture(loop_scope="session")
+async def desk(client: Client, namespace: str) -> AsyncIterator[Desk]:
     async with EventRecorder(client) as recorder:
-        desk = Desk(client, recorder, f"desk-{uuid4()}")
-        await client.create(NAMESPACES, {"metadata": {"name": desk.namespace}})
+        desk = Desk(client, recorder, namespace)
         await desk.start()
         yield desk
         await desk.stop()

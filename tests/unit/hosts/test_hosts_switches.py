@@ -6,21 +6,17 @@ import asyncio
 import configparser
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
-from uuid import uuid4
 
 import pytest
 import pytest_asyncio
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS
 from ingot.api.baremetalswitch import BARE_METAL_SWITCHES
-from ingot.api.core import NAMESPACES, SECRETS, SecretObject
+from ingot.api.core import SECRETS, SecretObject
 from ingot.api.hostnetworkattachment import HOST_NETWORK_ATTACHMENTS
 from ingot.api.meta import Condition, Key
-from ingot.embedded.server import serve
 from ingot.hosts import SwitchController, SwitchSettings
 from ingot.kube import Client, Informer, Invalid, Manager, metadata_of
-
-pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SETTINGS = SwitchSettings(
     configs_secret="switch-configs", credentials_secret="switch-credentials", credentials_path="/keys"
@@ -91,19 +87,8 @@ class Closet:
                 await asyncio.sleep(0.02)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
-    async with (
-        serve(tmp_path_factory.mktemp("api")) as api,
-        Client.from_kubeconfig(api.kubeconfig) as client,
-    ):
-        yield client
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def closet(client: Client) -> AsyncIterator[Closet]:
-    namespace = f"closet-{uuid4()}"
-    await client.create(NAMESPACES, {"metadata": {"name": namespace}})
+@pytest_asyncio.fixture(loop_scope="session")
+async def closet(client: Client, namespace: str) -> AsyncIterator[Closet]:
     secrets = Informer(client, metadata_of(SECRETS), namespace=namespace)
     switches = SwitchController(client, SETTINGS, secrets=secrets, namespace=namespace)
     manager = Manager([secrets, *switches.informers], [switches.controller])
@@ -114,7 +99,7 @@ async def closet(client: Client) -> AsyncIterator[Closet]:
     await asyncio.gather(running, return_exceptions=True)
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def ready(closet: Closet) -> Closet:
     await closet.secret("switch-configs", **{"switch-configs.conf": "# empty\n"})
     await closet.secret("switch-credentials", other="stays")

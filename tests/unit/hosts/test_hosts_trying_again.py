@@ -42,7 +42,7 @@ async def test_changed_secret_data_starts_over(rack: Rack) -> None:
     key = await rack.host()
     await rack.until_error(key, "refused")
     rack.backend.let_go("register")
-    await rack.client.patch(SECRETS, Key("default", "h1-bmc"), {"stringData": {"password": "right"}})
+    await rack.client.patch(SECRETS, rack.bmc, {"stringData": {"password": "right"}})
     await rack.until_well(key, "available")
 
 
@@ -96,9 +96,7 @@ def _failed(host: BareMetalHost, attempt: int) -> bool:
 
 async def test_a_secret_that_is_corrected_while_the_wrong_one_is_tried_is_tried_next(rack: Rack) -> None:
     password = {"stringData": {"password": "right"}}
-    rack.backend.meanwhile["register"] = functools.partial(
-        rack.client.patch, SECRETS, Key("default", "h1-bmc"), password
-    )
+    rack.backend.meanwhile["register"] = functools.partial(rack.client.patch, SECRETS, rack.bmc, password)
     rack.backend.script("register", WRONG)
     key = await rack.host()
     await rack.until_well(key, "available")

@@ -22,6 +22,7 @@ from ingot.api.meta import Resource
 from ingot.api.wire import wire
 from ingot.kube import AlreadyExists, Conflict, Forbidden, Invalid, NotFound
 from ingot.provisioner.demo import Behaviour, HostScript, Script
+from ingot.provisioner.demo.script import Verb
 
 BESIDE: Final[tuple[Resource[Any], ...]] = (
     HARDWARE_DATA,
@@ -119,14 +120,14 @@ class User:
         await self.annotate(name, Annotation.FORCE_DELETE, "")
         await self.delete(name)
 
-    async def secret(self, name: str, kind: str) -> None:
+    async def secret(self, name: str, kind: str, *, password: str = "hunter2") -> None:
         """good, wrong, incomplete, or absent."""
         client, key = self.world.client, self.world.key(name)
         if kind == "absent":
             with refused_or_done():
                 await client.delete(SECRETS, key)
             return
-        data: dict[str, str | None] = {"username": "admin", "password": "hunter2"}
+        data: dict[str, str | None] = {"username": "admin", "password": password}
         if kind == "wrong":
             data["password"] = WRONG
         if kind == "incomplete":
@@ -215,6 +216,38 @@ class User:
 
     # Machines
 
+    async def provoke(self, name: str, verb: str) -> None:
+        """Ask for something that this verb is needed for."""
+        host = await self.world.host(name)
+        has_image = host is not None and host.spec.image is not None
+        match Verb(verb):
+            case Verb.REGISTER:
+                await self.secret(name, "good", password=f"hunter{next(self._numbers)}")
+            case Verb.ADOPT:
+                await self.lose_memory()
+            case Verb.INSPECT:
+                await self.change(name, {"image": None})
+                await self.annotate(name, Annotation.INSPECT, "")
+            case Verb.PREPARE | Verb.READ_FIRMWARE:
+                await self.change(name, {"image": None})
+                await self.settings(name, "AssetTag", f"asset-{next(self._numbers)}")
+            case Verb.SERVICE:
+                await self.policy(name, "onReboot")
+                await self.settings(name, "AssetTag", f"asset-{next(self._numbers)}")
+                await self.update(name, f"{next(self._numbers)}.0")
+                await self.annotate(name, Annotation.REBOOT, "")
+            case Verb.PROVISION | Verb.DEPROVISION:
+                await self.change(name, {"online": True, "image": None if has_image else image("a")})
+            case Verb.DATA_IMAGE:
+                await self.data_image(name, f"https://images.example/{next(self._numbers)}.iso")
+                await self.annotate(name, Annotation.REBOOT, "")
+            case Verb.DETACH:
+                await self.annotate(name, Annotation.DETACHED, "")
+            case Verb.DELETE:
+                await self.delete(name)
+            case _:
+                await self.change(name, {"online": not (host is not None and host.spec.online)})
+
     def behave(self, name: str, verb: str, *, fails: int | str = 0, seconds: float = 0) -> None:
         """From now on: so many failures of this verb, or failures always, and it takes so long. Nobody is told."""
         tried = self.world.backend.machine(self.world.key(name)).attempts.get(verb, 0)
@@ -240,6 +273,17 @@ class User:
     def _play(self) -> None:
         self.world.backend.play(self.script(), quietly=True)
 
-    def lose_memory(self) -> None:
+    # The back end, and the operator
+
+    async def go_away(self) -> None:
+        self.world.backend.go_away()
+
+    async def come_back(self) -> None:
+        self.world.backend.come_back()
+
+    async def lose_memory(self) -> None:
         self.amnesia += 1
         self.world.backend.lose_memory()
+
+    async def restart(self) -> None:
+        await self.world.restart()

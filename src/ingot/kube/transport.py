@@ -100,7 +100,7 @@ class Transport:
             except Unauthorized as error:
                 raise await self._looked_into(error, identity) from None
             finally:
-                response.close()
+                _leave(response)
 
     async def _once(self, call: Call, identity: Identity) -> bytes:
         if call.method != "GET":
@@ -199,6 +199,13 @@ class Transport:
                 return f"{server} did not answer in time"
             case _:
                 return f"the connection to {server} broke: {error or type(error).__name__}"
+
+
+def _leave(response: aiohttp.ClientResponse) -> None:
+    """End the connection of a stream that is not at its end, at once: TLS would exchange farewells, which outlive the session."""
+    if (connection := response.connection) is not None and connection.transport is not None:
+        connection.transport.abort()
+    response.close()
 
 
 def retry_delay(error: ApiError, *, method: str, attempt: int) -> float | None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import warnings
 from collections.abc import Sequence
+from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 
 import aiohttp
 import pytest
-from kube_scripted_api import ScriptedApi
+from kube_scripted_api import WIDGET, ScriptedApi
 
-from ingot.kube import Access, Trust
+from ingot.kube import Access, Client, Trust
 from ingot.kube.connections import Connections
 from ingot.kube.content import Given
 from ingot.kube.errors import CredentialError
@@ -61,3 +64,21 @@ def test_a_disk_without_space_is_a_credential_that_cannot_be_used(
     monkeypatch.setattr("tempfile.tempdir", "/proc/nowhere")
     with pytest.raises(CredentialError, match=r"the client certificate cannot be used: .*No such file"):
         client_context(Trust(), certificates[0])
+
+
+async def test_a_command_that_leaves_its_watches_leaves_no_connection_open(api: ScriptedApi, tmp_path: Path):
+    """Its event loop ends with it, and nobody is left who could wait for the farewell of the other side."""
+    api.put("one", 1)
+    kubeconfig = api.kubeconfig(tmp_path)
+
+    async def look() -> None:
+        async with Client.from_kubeconfig(kubeconfig) as client, AsyncExitStack() as watches:
+            for _ in range(8):
+                watch = client.watch(WIDGET, resource_version="0", seconds=30)
+                await anext(await watches.enter_async_context(aclosing(watch)))
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        await asyncio.to_thread(asyncio.run, look())
+        gc.collect()
+    assert [str(one.message) for one in caught if one.category is ResourceWarning] == []

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from ingot.api.baremetalhost import Annotation, OperationalStatus
 from ingot.api.dataimage import DATA_IMAGES, FINALIZER, AttachedImage, DataImage, DataImageError
+from ingot.api.detachment import detachment
 from ingot.api.meta import Key
 from ingot.api.wire import wire
 from ingot.hosts.host_pass import Pass, Tools
@@ -40,7 +40,7 @@ LONGEST: Final = 6
 async def look_after_data_image(p: Pass) -> Outcome | None:
     """Mark the DataImage as the host's own; let it go when nothing can be in the drive because of it."""
     image = p.tools.companions.data_images.get(p.key)
-    if image is None or _detached(p):
+    if image is None or detachment(p.host) is not None:
         return None
     if image.metadata.deletion_timestamp is not None:
         if p.deleting or image.status.last_reconciled is None:
@@ -72,13 +72,6 @@ async def _claim(p: Pass, image: DataImage) -> None:
         change["ownerReferences"] = wire([*meta.owner_references, owner_of(p.host)])
     if change:
         await _patch(p.tools, image, {"metadata": change})
-
-
-def _detached(p: Pass) -> bool:
-    return (
-        p.status.operational_status is OperationalStatus.DETACHED
-        or Annotation.DETACHED in p.host.metadata.annotations
-    )
 
 
 # While the machine is off, on its way to being on

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, SECRET_FINALIZER, SECRET_LABEL, BareMetalHost, State
 from ingot.api.core import SECRETS, SecretObject
+from ingot.api.detachment import detachment
 from ingot.api.meta import Key, ObjectMeta, OwnerReference, PartialObjectMetadata
 from ingot.api.wire import wire
 from ingot.hosts.host_pass import Pass, Tools
@@ -80,7 +81,7 @@ async def claim(p: Pass, secret: SecretObject, owner: OwnerReference) -> SecretO
 
 async def mark_secrets(p: Pass) -> Outcome | None:
     """Mark the other Secrets that the host names, as far as they are there."""
-    if p.deleting or p.detached:
+    if p.deleting or (p.detached and detachment(p.host) is not None):
         return None
     for key in secret_keys(p.host):
         found = p.tools.secrets.get(key)

@@ -11,6 +11,7 @@ from ingot.api.hostfirmwarecomponents import HostFirmwareComponents
 from ingot.api.hostfirmwaresettings import HostFirmwareSettings
 from ingot.api.installed import RUNS_A_SYSTEM, must_deprovision
 from ingot.hosts.reboots import reboots
+from ingot.hosts.servicing import is_serviced
 from ingot.provisioner.demo.effects import version_in
 from ingot.provisioner.demo.firmware import SETTINGS
 from ingot.provisioner.demo.machine import Machine
@@ -40,7 +41,7 @@ class Seen:
 
     @property
     def wants_to_stop(self) -> bool:
-        return not self.host.spec.online or bool(reboots(self.host))
+        return not self.host.spec.online or bool(reboots(self.host)) or is_serviced(self.host.status)
 
     def times(self, *deeds: str) -> int:
         return sum(times for deed, times in self.done.items() if deed.startswith(deeds))

@@ -170,7 +170,7 @@ class Between:
 
 
 class Complaints(logging.Handler):
-    """What controllers say of passes that ended by an error. Weather is none, nor is the operator's own death."""
+    """What controllers say of passes that ended by an error. What the API refuses is none, nor is the operator's own death."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -178,7 +178,7 @@ class Complaints(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         said = record.getMessage()
-        if "Killed" not in said:
+        if "Traceback" in said and "Killed" not in said:
             self.heard.append(said)
 
 
@@ -280,6 +280,15 @@ class World:
         """Whether the operator is going to look at the host by itself."""
         assert self._hosts is not None
         return self.key(name) in self._hosts.controller._queue._timers
+
+    def waits_for(self) -> list[str]:
+        """Everything that the operator is going to look at by itself."""
+        assert self._hosts is not None
+        return [
+            f"{controller.name} {key}"
+            for controller in self._hosts.controllers
+            for key in controller._queue._timers
+        ]
 
     async def tell_everything(self) -> None:
         """As a back end does that may have missed something."""

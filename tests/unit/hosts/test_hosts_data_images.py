@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from rack import IMAGE, Rack
 
-from ingot.api.baremetalhost import BARE_METAL_HOSTS
+from ingot.api.baremetalhost import BARE_METAL_HOSTS, Annotation
 from ingot.api.dataimage import DATA_IMAGES, FINALIZER, DataImage
 from ingot.api.meta import Key, now
 from ingot.api.wire import wire
@@ -245,3 +245,14 @@ async def test_a_host_that_is_held_off_gets_its_image_when_it_is_about_to_start(
     await until(rack, key, lambda image: attached(image) == URL)
     await rack.until(key, lambda host: host.status.powered_on)
     assert (await rack.client.get(BARE_METAL_HOSTS, key)).status.powered_on
+
+
+async def test_an_image_that_came_while_the_host_was_detached_belongs_to_it_once_it_is_attached(
+    rack: Rack,
+) -> None:
+    key = await provisioned(rack)
+    await rack.annotate(key, Annotation.DETACHED)
+    await rack.until(key, lambda host: host.status.operational_status == "detached")
+    await data_image(rack)
+    await rack.annotate(key, Annotation.DETACHED, None)
+    await until(rack, key, lambda image: FINALIZER in image.metadata.finalizers)

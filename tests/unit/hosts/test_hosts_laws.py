@@ -350,11 +350,9 @@ class HostLife(RuleBasedStateMachine):
                     await self.world.get(HOST_FIRMWARE_SETTINGS, name),
                     await self.world.get(HOST_FIRMWARE_COMPONENTS, name),
                 )
-                if not short and self.world.has_timer(name):
-                    short = "it still waits for something"
                 if short:
                     found.append(f"{name}: {short}: {host}")
-        return found
+        return found or self.world.waits_for()
 
     async def _still_there(self) -> list[str]:
         return [f"{name}: {host}" for name in NAMES if (host := await self.world.host(name)) is not None]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rack import IMAGE, Rack
 
-from ingot.api.baremetalhost import SECRET_FINALIZER, BareMetalHost
+from ingot.api.baremetalhost import SECRET_FINALIZER, Annotation, BareMetalHost
 from ingot.api.core import EVENTS, SECRETS, SecretObject
 from ingot.api.meta import Key
 from ingot.hosts.known_credentials import KnownCredentials
@@ -166,6 +166,19 @@ async def test_the_network_of_the_ramdisk_is_let_go_with_its_host(rack: Rack) ->
 
 
 # Versions and what they hold
+
+
+async def test_a_secret_that_came_while_the_host_was_detached_is_labelled_when_it_is_attached(
+    rack: Rack,
+) -> None:
+    key = await rack.host(userData={"name": "user"})
+    await rack.until_state(key, "available")
+    await rack.annotate(key, Annotation.DETACHED)
+    await rack.until(key, lambda host: host.status.operational_status == "detached")
+    await rack.secret("user", userData="#cloud-config")
+    await rack.settle()
+    await rack.annotate(key, Annotation.DETACHED, None)
+    await until_secret(rack, "user", lambda found: found.metadata.labels == LABEL)
 
 
 async def test_a_secret_that_only_got_a_label_disturbs_no_provisioned_host(rack: Rack) -> None:

@@ -14,13 +14,13 @@ from typing import Any
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
 from ingot.api.core import CONFIG_MAPS, SECRETS
 from ingot.api.meta import Key, PartialObjectMetadata, now
-from ingot.hosts.companions import Companions
+from ingot.hosts.beside.companions import Companions
 from ingot.hosts.echoes import Echoes
 from ingot.hosts.host_pass import Tools
-from ingot.hosts.leftovers import FORGOTTEN, Leftovers
+from ingot.hosts.leaving.leftovers import FORGOTTEN, Leftovers
 from ingot.hosts.metrics import EVENT_TO_STATUS
 from ingot.hosts.reconciler import HostReconciler
-from ingot.hosts.secret_marks import BY_SECRET, SecretKeeper, index_of_secrets
+from ingot.hosts.secrets.marks import BY_SECRET, SecretKeeper, index_of_secrets
 from ingot.hosts.settings import HostSettings
 from ingot.kube import Again, Change, Client, Controller, Done, EventRecorder, Informer, metadata_of
 from ingot.provisioner import EVERYTHING, Provisioner

@@ -13,7 +13,7 @@ from typing import Final
 from ingot.api.baremetalhost import Annotation, BareMetalHost, ErrorType, OperationalStatus, State
 from ingot.api.detachment import may_be_let_go
 from ingot.api.installed import RUNS_A_SYSTEM, must_deprovision, wanted
-from ingot.hosts.reboots import reboots
+from ingot.hosts.states.reboots import reboots
 from ingot.provisioner import Act, Refusal, Sight
 
 CLEANS: Final = frozenset({State.PREPARING, State.PROVISIONING, State.DEPROVISIONING})

@@ -27,12 +27,12 @@ from ingot.api.baremetalhost import (
 from ingot.api.core import ConfigMap, SecretObject
 from ingot.api.meta import Key, PartialObjectMetadata
 from ingot.hosts import guard
-from ingot.hosts.companions import Companions
+from ingot.hosts.beside.companions import Companions
 from ingot.hosts.conditions import conditions, with_conditions
 from ingot.hosts.echoes import Echoes
 from ingot.hosts.explanation import outlook
-from ingot.hosts.known_credentials import KnownCredentials
 from ingot.hosts.patches import status_difference
+from ingot.hosts.secrets.known import KnownCredentials
 from ingot.hosts.settings import HostSettings
 from ingot.kube import Client, EventRecorder, Informer, NotFound
 from ingot.provisioner import Act, HostRef, Provisioner, Refusal, Sight, Vitals

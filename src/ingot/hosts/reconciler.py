@@ -26,31 +26,31 @@ from ingot.api.baremetalhost import (
 )
 from ingot.api.meta import Key
 from ingot.api.wire import wire
+from ingot.hosts.beside.data_image import look_after_data_image
+from ingot.hosts.beside.firmware import firmware_may_differ, look_after_firmware
+from ingot.hosts.beside.hardware import known_hardware
 from ingot.hosts.capacity import TAKES_A_PLACE, Capacity
-from ingot.hosts.data_image import look_after_data_image
-from ingot.hosts.deleting import (
+from ingot.hosts.history import ERROR_EVENT, OPERATION, entered
+from ingot.hosts.host_pass import Pass, Tools
+from ingot.hosts.leaving.deleting import (
     WITHOUT_BACKEND,
     leave_as_detached,
     leave_by_force,
     let_companions_go,
     waits_for_backend,
 )
-from ingot.hosts.deprovisioning import GIVE_UP_AFTER
-from ingot.hosts.detaching import detach_or_attach
-from ingot.hosts.firmware import firmware_may_differ, look_after_firmware
-from ingot.hosts.hardware import known_hardware
-from ingot.hosts.history import ERROR_EVENT, OPERATION, entered
-from ingot.hosts.host_pass import Pass, Tools
-from ingot.hosts.leftovers import record_goes_first
+from ingot.hosts.leaving.detaching import detach_or_attach
+from ingot.hosts.leaving.leftovers import record_goes_first
 from ingot.hosts.metrics import METRICS
 from ingot.hosts.outcome import Advance, Block, Delay, Fail, Gone, Outcome, Stay, Wait
-from ingot.hosts.registering import ensure_registered
 from ingot.hosts.restoring import restore_status
 from ingot.hosts.retries import Retries, grounds
 from ingot.hosts.retrying import retry_by_hand
-from ingot.hosts.secret_marks import mark_secrets
-from ingot.hosts.servicing import is_serviced
-from ingot.hosts.states import HANDLERS, REGISTERED_FIRST, after_deletion, written_first
+from ingot.hosts.secrets.marks import mark_secrets
+from ingot.hosts.states.deprovisioning import GIVE_UP_AFTER
+from ingot.hosts.states.registering import ensure_registered
+from ingot.hosts.states.servicing import is_serviced
+from ingot.hosts.states.table import HANDLERS, REGISTERED_FIRST, after_deletion, written_first
 from ingot.kube import Again, Conflict, Done
 from ingot.provisioner import BackendUnavailable
 from ingot.trust import redact

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from ingot.api.baremetalhost import Annotation, BareMetalHostStatus, ErrorType, EventReason, State
 from ingot.api.meta import Malformed
 from ingot.api.strict import problem_with
-from ingot.hosts.hardware import details_in_hardware_data
+from ingot.hosts.beside.hardware import details_in_hardware_data
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import Block, Outcome
 

@@ -19,8 +19,8 @@ from typing import Final
 
 from ingot.api.baremetalhost import BareMetalHost
 from ingot.api.meta import Key, ObjectMeta, PartialObjectMetadata
-from ingot.hosts.companions import Companions
-from ingot.hosts.secret_marks import secret_keys
+from ingot.hosts.beside.companions import Companions
+from ingot.hosts.secrets.marks import secret_keys
 from ingot.kube import Informer
 
 LONGEST: Final = 9

@@ -10,8 +10,8 @@ from ingot.api.baremetalhost import Annotation, BareMetalHost, OperationalStatus
 from ingot.api.hostfirmwarecomponents import HostFirmwareComponents
 from ingot.api.hostfirmwaresettings import HostFirmwareSettings
 from ingot.api.installed import RUNS_A_SYSTEM, must_deprovision
-from ingot.hosts.reboots import reboots
-from ingot.hosts.servicing import is_serviced
+from ingot.hosts.states.reboots import reboots
+from ingot.hosts.states.servicing import is_serviced
 from ingot.provisioner.demo.effects import version_in
 from ingot.provisioner.demo.firmware import SETTINGS
 from ingot.provisioner.demo.machine import Machine
@@ -83,8 +83,13 @@ def short_of_its_goal(
     machine: Machine,
     settings: HostFirmwareSettings | None,
     components: HostFirmwareComponents | None,
+    *,
+    taken_over: bool,
 ) -> str:
-    """What a host with nothing in its way still lacks of what its spec asks for; "" when it is there."""
+    """What a host with nothing in its way still lacks of what its spec asks for; "" when it is there.
+
+    `taken_over`: somebody else may have installed what is there.
+    """
     spec, status, state = host.spec, host.status, host.state
     if host.metadata.deletion_timestamp is not None:
         return "it is being deleted, and is still there"
@@ -95,10 +100,12 @@ def short_of_its_goal(
     wanted = _goals(host)
     if state not in wanted:
         return f"it should be {' or '.join(wanted)}"
-    if state is State.PROVISIONED and spec.image is not None:
+    if state is State.PROVISIONED and spec.image is not None and not taken_over:
         disk = machine.disk.image if machine.disk is not None else ""
         if disk != spec.image.url:
             return f"its disk has {disk!r}"
+    if machine.record is None or any(work.under_way for work in machine.record.works.values()):
+        return "its machine is busy, or forgotten"
     if machine.powered_on is not spec.online or status.powered_on is not spec.online:
         return f"its machine is {'on' if machine.powered_on else 'off'}, and says {status.powered_on}"
     if Annotation.REBOOT in host.metadata.annotations and state in RUNS_A_SYSTEM:

@@ -64,6 +64,8 @@ class User:
         """What was asked for since the laws were last looked at, as far as it may cost a running system something."""
         self.amnesia = 0
         """How often the back end lost what it knew of the orders it had begun."""
+        self.external: set[str] = set()
+        """Hosts that somebody else installed, some time."""
         self.changes = 0
         """Things that were done since the laws were last looked at."""
         self._network_boot = network_boot
@@ -80,6 +82,8 @@ class User:
 
     async def create(self, name: str, *, secret: str, annotations: dict[str, str], **spec: Any) -> None:
         self._license(name, "everything")
+        if spec.get("externallyProvisioned"):
+            self.external.add(name)
         await self.secret(name, secret)
         bmc = {
             "address": f"redfish-virtualmedia://127.0.0.1/redfish/v1/Systems/{name}",
@@ -96,6 +100,8 @@ class User:
     async def change(self, name: str, spec: dict[str, Any]) -> None:
         if "image" in spec or "externallyProvisioned" in spec:
             self._license(name, "install")
+        if spec.get("externallyProvisioned"):
+            self.external.add(name)
         if spec.get("online") is False:
             self._license(name, "stop")
         with refused_or_done():

@@ -11,7 +11,7 @@ from rack import IMAGE, Rack
 from ingot.api.core import SECRETS, SecretObject
 from ingot.api.meta import Malformed, ObjectMeta
 from ingot.hosts import HostSettings
-from ingot.hosts.pull_secrets import UnsupportedForm, credentials_in
+from ingot.hosts.secrets.pulling import UnsupportedForm, credentials_in
 from ingot.provisioner import Busy, Failed
 
 STEP = {"method": "install_coreos"}

@@ -12,7 +12,7 @@ from ingot.api.dataimage import DATA_IMAGES
 from ingot.api.hardwaredata import HARDWARE_DATA
 from ingot.api.meta import Key
 from ingot.api.preprovisioningimage import HOST_FINALIZER, PREPROVISIONING_IMAGES
-from ingot.hosts.leftovers import FORGOTTEN, Leftover, leftovers
+from ingot.hosts.leaving.leftovers import FORGOTTEN, Leftover, leftovers
 from ingot.kube import NotFound
 from ingot.provisioner import Busy, Failed, NotRegistered
 

@@ -12,7 +12,7 @@ from ingot.api.firmwareschema import SettingSchema
 from ingot.api.hostfirmwarecomponents import HostFirmwareComponents
 from ingot.api.hostfirmwaresettings import HostFirmwareSettings
 from ingot.api.meta import Condition
-from ingot.hosts.firmware.judging import (
+from ingot.hosts.beside.firmware.judging import (
     components_conditions,
     has_newly_failed,
     has_work,

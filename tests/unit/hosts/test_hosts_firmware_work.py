@@ -9,7 +9,7 @@ import msgspec
 
 from ingot.api.hostfirmwarecomponents import HostFirmwareComponents
 from ingot.api.hostfirmwaresettings import HostFirmwareSettings
-from ingot.hosts.firmware.work import order_name, work_of
+from ingot.hosts.beside.firmware.work import order_name, work_of
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 LATER = AT + timedelta(minutes=5)

@@ -349,6 +349,7 @@ class HostLife(RuleBasedStateMachine):
                     self.world.backend.machine(self.world.key(name)),
                     await self.world.get(HOST_FIRMWARE_SETTINGS, name),
                     await self.world.get(HOST_FIRMWARE_COMPONENTS, name),
+                    taken_over=name in self.user.external,
                 )
                 if short:
                     found.append(f"{name}: {short}: {host}")

@@ -4,7 +4,7 @@ import pytest
 
 from ingot.api.baremetalhost import BareMetalHostSpec, BMCDetails, RootDeviceHints
 from ingot.api.meta import Malformed
-from ingot.hosts.profiles import profile_name, root_device
+from ingot.hosts.states.profiles import profile_name, root_device
 
 
 @pytest.mark.parametrize(

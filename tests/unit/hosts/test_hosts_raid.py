@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ingot.api.baremetalhost import RAID, HardwareRAIDVolume, SoftwareRAIDVolume
-from ingot.hosts.raid import raid_begun, raid_done, raid_failed, raid_to_make, without_software
+from ingot.hosts.states.raid import raid_begun, raid_done, raid_failed, raid_to_make, without_software
 
 MIRROR = [HardwareRAIDVolume(level="1")]
 STRIPE = [HardwareRAIDVolume(level="0")]

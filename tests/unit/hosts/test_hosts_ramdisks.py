@@ -17,7 +17,7 @@ from ingot.api.preprovisioningimage import (
     PreprovisioningImage,
 )
 from ingot.hosts import HostSettings
-from ingot.hosts.ramdisks import may_boot, wanted, what_is_missing
+from ingot.hosts.beside.ramdisks import may_boot, wanted, what_is_missing
 from ingot.kube import NotFound
 
 OWN = pytest.mark.parametrize("settings", [HostSettings(own_ramdisks=True)], ids=["own ramdisks"])

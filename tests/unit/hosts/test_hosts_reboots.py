@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from ingot.api.baremetalhost import BareMetalHost
-from ingot.hosts.reboots import Reboots, reboots
+from ingot.hosts.states.reboots import Reboots, reboots
 from ingot.provisioner import PowerOffMode
 
 PLAIN = "reboot.metal3.io"

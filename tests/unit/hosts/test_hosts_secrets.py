@@ -12,7 +12,7 @@ from rack import IMAGE, Rack
 from ingot.api.baremetalhost import SECRET_FINALIZER, Annotation, BareMetalHost
 from ingot.api.core import EVENTS, SECRETS, SecretObject
 from ingot.api.meta import Key
-from ingot.hosts.known_credentials import KnownCredentials
+from ingot.hosts.secrets.known import KnownCredentials
 from ingot.kube import Informer, NotFound
 from ingot.provisioner import Busy
 

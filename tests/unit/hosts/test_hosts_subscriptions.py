@@ -22,7 +22,7 @@ from ingot.api.core import EVENTS, SECRETS
 from ingot.api.meta import Key
 from ingot.api.wire import wire
 from ingot.hosts import SubscriptionController
-from ingot.hosts.subscribing import SubscriptionReconciler
+from ingot.hosts.subscriptions.subscribing import SubscriptionReconciler
 from ingot.kube import (
     Again,
     Change,

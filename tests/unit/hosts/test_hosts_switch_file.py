@@ -9,7 +9,7 @@ import pytest
 from ingot.api.baremetalswitch import BareMetalSwitch, BareMetalSwitchSpec
 from ingot.api.core import SecretObject
 from ingot.api.meta import ObjectMeta
-from ingot.hosts.switch_file import BadCredentials, section
+from ingot.hosts.switches.file import BadCredentials, section
 
 NAMESPACE = "default"
 MAC = "00:00:5e:00:53:01"

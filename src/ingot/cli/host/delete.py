@@ -55,7 +55,7 @@ async def _delete(api: ApiAccess, name: str, *, force: bool, timeout: float | No
     """Whether the host is gone. A timeout of 0: nobody waits; None: as long as it takes."""
     from ingot.api.baremetalhost import BARE_METAL_HOSTS
     from ingot.api.meta import Key
-    from ingot.hosts.leftovers import left_behind
+    from ingot.hosts.leaving.leftovers import left_behind
     from ingot.kube import NotFound
 
     async with api.client() as client:

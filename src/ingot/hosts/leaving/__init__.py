@@ -1,0 +1,1 @@
+"""How a host is let go: deleted, detached, or forgotten by force."""

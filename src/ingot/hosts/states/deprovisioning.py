@@ -1,0 +1,47 @@
+"""Deprovisioning: remove what is installed, so that the machine can be used anew or let go."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ingot.api.baremetalhost import ErrorType, EventReason, State
+from ingot.hosts.host_pass import Pass
+from ingot.hosts.metrics import METRICS
+from ingot.hosts.outcome import SOON, Advance, Fail, Outcome, Wait
+from ingot.hosts.states.raid import without_software
+from ingot.provisioner import Busy, Failed, NotRegistered, Ready
+
+GIVE_UP_AFTER: Final = 3
+"""Failures after which a host that is being deleted is let go as it is."""
+
+
+async def deprovisioning(p: Pass) -> Outcome:
+    match await p.tools.backend.deprovision(
+        p.ref,
+        automated_cleaning=p.host.spec.automated_cleaning_mode != "disabled",
+        permit=p.permit,
+        again=p.failed_with(ErrorType.PROVISIONING),
+    ):
+        case Busy(why, detail):
+            return Wait(why, detail)
+        case NotRegistered() if p.unmanageable:
+            METRICS.count("delete_without_deprovisioning")
+            return Advance(State.DELETING)
+        case NotRegistered(why):
+            return Wait(why, look_again=SOON)
+        case Failed(message):
+            if p.deleting and p.status.error_count > GIVE_UP_AFTER:
+                METRICS.count("delete_without_deprovisioning")
+                return Advance(State.POWERING_OFF_BEFORE_DELETE)
+            return Fail(ErrorType.PROVISIONING, message)
+        case Ready():
+            p.change_provisioning(
+                image=None,
+                custom_deploy=None,
+                root_device_hints=None,
+                raid=without_software(p.status.provisioning.raid),
+            )
+            p.completed()
+            p.tell(EventReason.DEPROVISIONING_COMPLETE, "Image deprovisioning completed")
+            # Through preparing, where the hints for the next image are worked out.
+            return Advance(State.POWERING_OFF_BEFORE_DELETE if p.deleting else State.PREPARING)

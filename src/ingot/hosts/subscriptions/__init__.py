@@ -1,0 +1,1 @@
+"""BMCEventSubscription: events of a management controller, posted to somebody's URL."""

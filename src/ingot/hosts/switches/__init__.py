@@ -1,0 +1,1 @@
+"""BareMetalSwitch: what Ironic's networking service is told about switches."""

@@ -64,6 +64,9 @@ class User:
         """What was asked for since the laws were last looked at, as far as it may cost a running system something."""
         self.amnesia = 0
         """How often the back end lost what it knew of the orders it had begun."""
+        self.overlaps: Counter[str] = Counter()
+        """How often a host was asked for something else of its firmware while its machine was at work on it: an operator that
+        is started after that cannot know what has come of the earlier order."""
         self.external: set[str] = set()
         """Hosts that somebody else installed, some time."""
         self.changes = 0
@@ -102,6 +105,8 @@ class User:
             self._license(name, "install")
         if spec.get("externallyProvisioned"):
             self.external.add(name)
+        if "raid" in spec or "image" in spec:
+            self._overlap(name)
         if spec.get("online") is False:
             self._license(name, "stop")
         with refused_or_done():
@@ -153,6 +158,7 @@ class User:
         if host is None or host.metadata.deletion_timestamp is not None:
             return
         self.amnesia += 1
+        self._overlap(name)
         await world.kill()
         if await world.get(SECRETS, name) is not None:
             plain: dict[str, Any] = {"metadata": {"finalizers": [], "ownerReferences": []}}
@@ -188,7 +194,14 @@ class User:
 
     # Firmware and media
 
+    def _overlap(self, name: str) -> None:
+        record = self.world.backend.machine(self.world.key(name)).record
+        works = record.works if record is not None else {}
+        if any(verb in works for verb in (Verb.PREPARE, Verb.SERVICE)):
+            self.overlaps[name] += 1
+
     async def settings(self, name: str, setting: str, value: str | None) -> None:
+        self._overlap(name)
         before = await self.world.get(HOST_FIRMWARE_SETTINGS, name)
         if value is not None and (before is None or before.spec.settings.get(setting) != value):
             self.asked[name, f"set {setting} to {value}"] += 1
@@ -196,6 +209,7 @@ class User:
 
     async def update(self, name: str, version: str) -> None:
         """Ask for this version of the BIOS; "" for none."""
+        self._overlap(name)
         if version:
             self.asked[name, f"flash bios {version}"] += 1
         updates = [{"component": "bios", "url": f"https://firmware.example/{version}"}] if version else []

@@ -141,7 +141,9 @@ class ScriptedBackend:
 
     def finish(self, key: Key) -> None:
         """What was slow comes to its end."""
-        self.machines[key].under_way = False
+        machine = self.machines[key]
+        machine.under_way = False
+        self._end_preparation(machine)
         self.tell(key)
 
     def break_off(self, key: Key, why: str) -> None:

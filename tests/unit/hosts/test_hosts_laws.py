@@ -285,7 +285,8 @@ class HostLife(RuleBasedStateMachine):
             for (whose, deed), asked in self.user.asked.items():
                 done = machine.done.get(deed, 0)
                 if whose == name:
-                    most = asked + (self.user.amnesia if deed.startswith("flash") else 0)
+                    most = asked + self.user.overlaps[name]
+                    most += self.user.amnesia if deed.startswith("flash") else 0
                     assert done <= most, f"{name}: {deed}: {done} times, and asked for {asked} times"
         self._seen = seen
 

@@ -251,6 +251,28 @@ async def test_an_edit_at_the_moment_when_an_update_is_begun_does_not_have_it_do
     assert rack.backend.machines[key].flashed == [BIOS_2, BMC_2]
 
 
+async def test_a_setting_that_is_added_meanwhile_is_set_too_and_what_was_set_is_not_repeated(
+    rack: Rack,
+) -> None:
+    key = await available(rack)
+    machine = rack.backend.machines[key]
+    rack.backend.slow.add("prepare")
+    await want(rack, key, {"ProcTurboMode": "Disabled"})
+    await rack.until(key, lambda host: Rack.sentence(host) == "cleaning")
+    await want(rack, key, {"ProcTurboMode": "Disabled", "QuietBoot": "false"})
+    asked = rack.backend.asked["prepare"]
+    while rack.backend.asked["prepare"] == asked:
+        await asyncio.sleep(0.01)
+    rack.backend.finish(key)
+    while machine.preparation is None or "QuietBoot" not in machine.preparation.firmware.settings:
+        await asyncio.sleep(0.01)
+    assert dict(machine.preparation.firmware.settings) == {"QuietBoot": "false"}
+    rack.backend.slow.clear()
+    rack.backend.finish(key)
+    await rack.until_well(key, "available")
+    assert machine.settings == {"ProcTurboMode": "Disabled", "QuietBoot": "false"}
+
+
 async def test_updates_that_are_not_wanted_any_more_are_just_not_spoken_of(rack: Rack) -> None:
     components(rack)
     key = await available(rack)

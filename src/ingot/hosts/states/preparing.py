@@ -57,6 +57,9 @@ async def _prepare(p: Pass, work: firmware.Work, order: Preparation) -> Outcome 
         case Busy(why, detail, begun=taken):
             if taken:
                 await _note(p, work, order)
+            elif order:
+                # What is going on may be an earlier order for some of the same settings: they are read again when it has ended.
+                firmware.firmware_may_differ(p)
             return Wait(why, detail)
         case NotRegistered(why):
             return Wait(why, look_again=SOON)

@@ -77,6 +77,9 @@ async def go_on_servicing(p: Pass) -> Outcome | None:
         case Busy(why, detail, begun=taken):
             if taken:
                 await firmware.begun(p, work)
+            elif work:
+                # As in `preparing`: what is going on may be an earlier order for some of the same settings.
+                firmware.firmware_may_differ(p)
             return Wait(why, detail)
         case NotRegistered(why):
             return Wait(why, look_again=SOON)

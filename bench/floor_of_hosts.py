@@ -99,21 +99,14 @@ def _condition(kind: str, status: str) -> dict[str, Any]:
 
 
 def inventory(name: str) -> dict[str, Any]:
-    """About as large as what a server of two sockets reports."""
+    """As much as the demo's small machines report."""
     return {
-        "hostname": name, "ramMebibytes": 131072,
-        "cpu": {"arch": "x86_64", "model": "a model", "count": 64, "flags": [f"flag{number}" for number in range(180)]},
-        "nics": [
-            {"name": f"eth{number}", "mac": f"52:54:00:00:00:{number:02x}", "ip": f"10.0.0.{number}", "speedGbps": 25}
-            for number in range(4)
-        ],
-        "storage": [
-            {"name": f"/dev/disk/by-path/pci-0000:00:1f.2-ata-{number}", "sizeBytes": 960197124096, "type": "SSD",
-             "serialNumber": f"S3R1AL{number}", "wwn": f"0x5000c5001234567{number}", "model": "a disk", "vendor": "a maker"}
-            for number in range(8)
-        ],
+        "hostname": name, "ramMebibytes": 262144,
+        "cpu": {"arch": "x86_64", "model": "a model", "count": 96, "clockMegahertz": 3400},
+        "nics": [{"name": f"eno{at}", "mac": f"52:54:00:00:00:{at:02x}", "ip": f"192.0.2.{at}"} for at in (1, 2)],
+        "storage": [{"name": f"/dev/disk/by-path/pci-0000:65:00.{at}-nvme-1", "sizeBytes": 960197124096} for at in (0, 1)],
         "systemVendor": {"manufacturer": "a maker", "productName": "a server", "serialNumber": "1234567"},
-        "firmware": {"bios": {"date": "2026-01-01", "vendor": "a maker", "version": "1.2.3"}},
+        "firmware": {"bios": {"date": "03/14/2026", "vendor": "a maker", "version": "2.18.1"}},
     }  # fmt: skip
 
 

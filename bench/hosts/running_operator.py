@@ -14,7 +14,14 @@ from pathlib import Path
 
 from ingot.trust import client_context
 
-SCRIPT = {"default": {"others": {"seconds": 0}, "register": {"seconds": 5}, "inspect": {"seconds": 2}}}
+SCRIPT = {
+    "default": {
+        "inventory": "small",
+        "others": {"seconds": 0},
+        "register": {"seconds": 5},
+        "inspect": {"seconds": 2},
+    }
+}
 """The delays that the peer was measured with."""
 
 

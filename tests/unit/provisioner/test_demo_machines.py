@@ -352,3 +352,12 @@ async def test_a_script_says_what_the_machines_boot():
     async with demo() as play:
         assert not play.backend.boots_over_network("ipmi://192.0.2.1")
         assert play.backend.ramdisk_formats("ipmi://192.0.2.1") == ()
+
+
+async def test_a_small_machine_reports_little_and_what_hosts_are_told_by():
+    async with demo(at_once(inventory="small")) as play:
+        await play.registered()
+        small = (await play.inspect()).value
+    whole = hardware_of(KEY, MAC)
+    assert (small.cpu.arch, [nic.mac for nic in small.nics]) == ("x86_64", [nic.mac for nic in whole.nics])
+    assert len(msgspec.json.encode(wire(small))) < 1024 < len(msgspec.json.encode(wire(whole)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
+from msgspec.structs import replace
+
 from ingot.api.hardwaredata import (
     BIOS,
     CPU,
@@ -55,6 +57,16 @@ def hardware_of(key: Key, boot_mac: str = "") -> HardwareDetails:
         ram_mebibytes=262_144,
         storage=[_system_disk(at, serial) for at in (0, 1)] + [_data_disk(at, digest) for at in range(6)],
         system_vendor=SystemVendor(manufacturer=VENDOR, product_name=MODEL, serial_number=serial),
+    )
+
+
+def scaled_down(whole: HardwareDetails) -> HardwareDetails:
+    """As little of it as a virtual machine has: a processor without its flags, two interfaces, two disks."""
+    return replace(
+        whole,
+        cpu=replace(whole.cpu, flags=[]),
+        nics=[NIC(name=nic.name, mac=nic.mac, ip=nic.ip, pxe=nic.pxe) for nic in whole.nics],
+        storage=[Storage(name=disk.name, size_bytes=disk.size_bytes) for disk in whole.storage[:2]],
     )
 
 

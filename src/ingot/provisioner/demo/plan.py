@@ -96,6 +96,7 @@ class MachinePlan:
         self.health = _first([layer.health for layer in layers], "")
         self.power_failure = _first([layer.power_failure for layer in layers], False)
         self.tells_settings = _first([layer.firmware_settings for layer in layers], True)
+        self.inventory = _first([layer.inventory for layer in layers], "server")
         self.components = _first([layer.components for layer in layers], {})
 
     def course(self, verb: Verb) -> Course:

@@ -31,6 +31,7 @@ FOREVER: Final[Forever] = "forever"
 Seconds = Annotated[float, Meta(ge=0, le=10_000_000)] | Forever
 Count = Annotated[int, Meta(ge=0)]
 Health = Literal["OK", "Warning", "Critical", ""]
+Inventory = Literal["server", "small"]
 
 
 class ScriptError(ValueError):
@@ -105,6 +106,8 @@ class HostScript(Part):
     """The management controller cannot be reached."""
     firmware_settings: bool | None = None
     """Whether the machine tells its BIOS settings; by default it does."""
+    inventory: Inventory | None = None
+    """What inspection finds: a rack server of middling size, 6 KB of it, or as little as a virtual machine has."""
     components: dict[str, str] | None = None
     """Parts with firmware, and the version each came with; none by default."""
 
@@ -157,8 +160,10 @@ USUAL: Final = HostScript(
 AT_ONCE: Final = Script(default=HostScript(others=_takes(0)))
 """Everything is done when it is asked for."""
 
-BENCHMARK: Final = Script(default=HostScript(others=_takes(0), register=_takes(5), inspect=_takes(2)))
-"""The delays under which operators are compared: five seconds to register, two to inspect, nothing else."""
+BENCHMARK: Final = Script(
+    default=HostScript(others=_takes(0), register=_takes(5), inspect=_takes(2), inventory="small")
+)
+"""What operators are compared under: five seconds to register, two to inspect, nothing else, and small machines."""
 
 
 def read_script(path: Path) -> Script:

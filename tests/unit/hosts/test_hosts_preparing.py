@@ -260,12 +260,10 @@ async def test_a_setting_that_is_added_meanwhile_is_set_too_and_what_was_set_is_
     await want(rack, key, {"ProcTurboMode": "Disabled"})
     await rack.until(key, lambda host: Rack.sentence(host) == "cleaning")
     await want(rack, key, {"ProcTurboMode": "Disabled", "QuietBoot": "false"})
-    asked = rack.backend.asked["prepare"]
-    while rack.backend.asked["prepare"] == asked:
-        await asyncio.sleep(0.01)
+    await rack.settle()
     rack.backend.finish(key)
-    while machine.preparation is None or "QuietBoot" not in machine.preparation.firmware.settings:
-        await asyncio.sleep(0.01)
+    await rack.settle()
+    assert machine.preparation is not None
     assert dict(machine.preparation.firmware.settings) == {"QuietBoot": "false"}
     rack.backend.slow.clear()
     rack.backend.finish(key)

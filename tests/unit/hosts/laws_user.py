@@ -251,6 +251,7 @@ class User:
             case Verb.PREPARE | Verb.READ_FIRMWARE:
                 await self.change(name, {"image": None})
                 await self.settings(name, "AssetTag", f"asset-{next(self._numbers)}")
+                await self.update(name, f"{next(self._numbers)}.0")
             case Verb.SERVICE:
                 await self.policy(name, "onReboot")
                 await self.settings(name, "AssetTag", f"asset-{next(self._numbers)}")

@@ -105,6 +105,8 @@ class Life:
     writes: list[str] = field(default_factory=list)
     calls: int = 0
     dies_at: int | None = None
+    dies_after: str = ""
+    """The back end's verb of whose answer it never hears."""
     dead: bool = False
 
     def call(self) -> None:
@@ -166,7 +168,11 @@ class Between:
             credentials = order.credentials if isinstance(order, Access) else None
             if credentials is not None and credentials.password.reveal() == WRONG:
                 return Failed("the BMC refused the password", refused_credentials=True)
-        return await verb(*told, **how)
+        answer = await verb(*told, **how)
+        if verb.__name__ == self.life.dies_after:
+            self.life.dead = True
+            raise Killed
+        return answer
 
 
 class Complaints(logging.Handler):

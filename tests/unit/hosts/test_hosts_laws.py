@@ -7,8 +7,8 @@
 - Deletion ends.
 - What is written is bounded by what is changed, and at rest nothing is written.
 
-`INGOT_LAWS_EXAMPLES=n` tries n lives, `INGOT_LAWS_FIRST=m` others than usual. Each has a number, and is the same each time as
-far as clocks and threads allow.
+`INGOT_LAWS_EXAMPLES=n` tries n lives, `INGOT_LAWS_FIRST=m` others than usual, `INGOT_LAWS_STEPS=k` longer ones. Each has a number,
+and is the same each time as far as clocks and threads allow.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from ingot.provisioner.demo.script import Verb
 
 LIVES: Final = int(os.environ.get("INGOT_LAWS_EXAMPLES", "25"))
 FIRST: Final = int(os.environ.get("INGOT_LAWS_FIRST", "1"))
-STEPS: Final = 20
+STEPS: Final = int(os.environ.get("INGOT_LAWS_STEPS", "14"))
 MOST_WRITES: Final = 25
 """Writes for one change, of whatever."""
 LONGEST_PAUSE: Final = 700 * 60.0
@@ -55,7 +55,17 @@ How = str | int
 HOW = st.one_of(st.just(CALM), st.just(CALM), st.just(HASTY), st.integers(1, 25))
 """How something is done: with the laws looked at when all is at rest; with the next thing done in the middle of it; or the
 operator dies before its call of this number, whichever that is going to be."""
+CUT_OFF: Final = "cut off"
+"""The operator dies when the back end has done, or begun, what it was told, and before it hears so."""
 VERBS: Final = tuple(verb.value for verb in Verb if verb not in (Verb.SUBSCRIBE, Verb.UNSUBSCRIBE))
+CALLED: Final = {
+    Verb.POWER_ON.value: "set_power",
+    Verb.POWER_OFF.value: "set_power",
+    Verb.SOFT_POWER_OFF.value: "set_power",
+    Verb.DATA_IMAGE.value: "set_data_image",
+    Verb.READ_FIRMWARE.value: "firmware_settings",
+}
+"""What the back end's verb is called, where a script calls it otherwise."""
 FAILS = st.sampled_from([0, 1, 2, "always"])
 SECONDS = st.sampled_from([0, 0, 45, 400])
 RAID: Final = {"hardwareRAIDVolumes": [{"level": "1", "name": "root"}]}
@@ -228,13 +238,16 @@ class HostLife(RuleBasedStateMachine):
         verb=st.sampled_from(VERBS),
         fails=FAILS,
         seconds=SECONDS,
-        how=HOW,
+        how=st.one_of(HOW, st.just(CUT_OFF)),
         wait=st.sampled_from([0, 50, 500]),
     )
     def provoke(self, name: str, verb: str, fails: int | str, seconds: float, how: How, wait: float) -> None:
         """A machine behaves badly, and is asked for just that."""
         self.user.behave(name, verb, fails=fails, seconds=seconds)
+        if how == CUT_OFF:
+            self.world.life.dies_after = CALLED.get(verb, verb)
         self._do(self.user.provoke(name, verb), how=how)
+        self.world.life.dies_after = ""
         if wait:
             self._do(self.world.leap(wait), how=CALM)
 

@@ -7,8 +7,8 @@
 - Deletion ends.
 - What is written is bounded by what is changed, and at rest nothing is written.
 
-`INGOT_LAWS_EXAMPLES=n` tries n lives, `INGOT_LAWS_FIRST=m` others than usual, `INGOT_LAWS_STEPS=k` longer ones. Each has a number,
-and is the same each time as far as clocks and threads allow.
+`INGOT_LAWS_EXAMPLES=n` tries n lives, `INGOT_LAWS_FIRST=m` others than usual, `INGOT_LAWS_STEPS=k` longer ones. Each has a
+number, and is the same each time as far as clocks and threads allow.
 """
 
 from __future__ import annotations

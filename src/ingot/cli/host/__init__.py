@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from functools import partial
 from typing import ClassVar
 
 import click
@@ -34,7 +35,8 @@ class Verbs(LazyGroup):
 
 
 @click.group(cls=Verbs)
-def host() -> None:
+@click.pass_context
+def host(context: click.Context) -> None:
     """Everyday work with hosts.
 
     \b
@@ -42,4 +44,6 @@ def host() -> None:
     ingot host show h17
     """
     # The finalizer has the name that Metal3 gave it; an API complains of that with every write, and nobody here can change it.
-    logging.getLogger("ingot.kube.transport").setLevel(logging.ERROR)
+    log = logging.getLogger("ingot.kube.transport")
+    context.call_on_close(partial(log.setLevel, log.level))
+    log.setLevel(logging.ERROR)

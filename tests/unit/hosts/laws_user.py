@@ -11,7 +11,7 @@ from typing import Any, Final
 from laws_world import WRONG, World
 from msgspec.structs import replace
 
-from ingot.api.baremetalhost import BARE_METAL_HOSTS, Annotation, BareMetalHost
+from ingot.api.baremetalhost import BARE_METAL_HOSTS, Annotation, BareMetalHost, State
 from ingot.api.core import SECRETS
 from ingot.api.dataimage import DATA_IMAGES
 from ingot.api.hardwaredata import HARDWARE_DATA
@@ -20,6 +20,7 @@ from ingot.api.hostfirmwaresettings import HOST_FIRMWARE_SETTINGS
 from ingot.api.hostupdatepolicy import HOST_UPDATE_POLICIES
 from ingot.api.meta import Resource
 from ingot.api.wire import wire
+from ingot.hosts.states.servicing import is_serviced
 from ingot.kube import AlreadyExists, Conflict, Forbidden, Invalid, NotFound
 from ingot.provisioner.demo import Behaviour, HostScript, Script
 from ingot.provisioner.demo.script import Verb
@@ -65,8 +66,8 @@ class User:
         self.amnesia = 0
         """How often the back end lost what it knew of the orders it had begun."""
         self.overlaps: Counter[str] = Counter()
-        """How often a host was asked for something else of its firmware while its machine was at work on it: an operator that
-        is started after that cannot know what has come of the earlier order."""
+        """How often a host was asked for something else while its firmware was being changed, or had not been read back: an
+        operator that is started after that cannot know what has come of the earlier order."""
         self.external: set[str] = set()
         """Hosts that somebody else installed, some time."""
         self.changes = 0
@@ -106,7 +107,7 @@ class User:
         if spec.get("externallyProvisioned"):
             self.external.add(name)
         if "raid" in spec or "image" in spec:
-            self._overlap(name)
+            await self._overlap(name)
         if spec.get("online") is False:
             self._license(name, "stop")
         with refused_or_done():
@@ -158,7 +159,7 @@ class User:
         if host is None or host.metadata.deletion_timestamp is not None:
             return
         self.amnesia += 1
-        self._overlap(name)
+        await self._overlap(name)
         await world.kill()
         if await world.get(SECRETS, name) is not None:
             plain: dict[str, Any] = {"metadata": {"finalizers": [], "ownerReferences": []}}
@@ -194,14 +195,16 @@ class User:
 
     # Firmware and media
 
-    def _overlap(self, name: str) -> None:
+    async def _overlap(self, name: str) -> None:
+        host = await self.world.host(name)
         record = self.world.backend.machine(self.world.key(name)).record
         works = record.works if record is not None else {}
-        if any(verb in works for verb in (Verb.PREPARE, Verb.SERVICE)):
+        at_work = any(verb in works for verb in (Verb.PREPARE, Verb.SERVICE))
+        if at_work or (host is not None and (host.state is State.PREPARING or is_serviced(host.status))):
             self.overlaps[name] += 1
 
     async def settings(self, name: str, setting: str, value: str | None) -> None:
-        self._overlap(name)
+        await self._overlap(name)
         before = await self.world.get(HOST_FIRMWARE_SETTINGS, name)
         if value is not None and (before is None or before.spec.settings.get(setting) != value):
             self.asked[name, f"set {setting} to {value}"] += 1
@@ -209,7 +212,7 @@ class User:
 
     async def update(self, name: str, version: str) -> None:
         """Ask for this version of the BIOS; "" for none."""
-        self._overlap(name)
+        await self._overlap(name)
         if version:
             self.asked[name, f"flash bios {version}"] += 1
         updates = [{"component": "bios", "url": f"https://firmware.example/{version}"}] if version else []

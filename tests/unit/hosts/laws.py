@@ -25,11 +25,13 @@ class Seen:
 
     host: BareMetalHost
     disk: str
+    on: bool
     done: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def now(cls, host: BareMetalHost, machine: Machine) -> Seen:
-        return cls(host, machine.disk.image if machine.disk is not None else "", dict(machine.done))
+        disk = machine.disk.image if machine.disk is not None else ""
+        return cls(host, disk, machine.powered_on, dict(machine.done))
 
     @property
     def runs_what_is_wanted(self) -> bool:
@@ -62,7 +64,9 @@ def untouched(before: Seen, after: Seen, *, may_be_replaced: bool, may_be_stoppe
             return f"it was done {deeds[0]} to a running system"
     if before.disk != after.disk:
         return f"its disk has {after.disk!r}, and had {before.disk!r}"
-    stopped = before.times("power off", "reboot", "service") != after.times("power off", "reboot", "service")
+    # A machine that is off is serviced on its way to being on.
+    stops = ("power off", "reboot", "service") if before.on else ("power off", "reboot")
+    stopped = before.times(*stops) != after.times(*stops)
     if stopped and not (may_be_stopped or before.wants_to_stop):
         return "it was stopped"
     return ""

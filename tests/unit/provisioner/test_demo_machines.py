@@ -361,3 +361,22 @@ async def test_a_small_machine_reports_little_and_what_hosts_are_told_by():
     whole = hardware_of(KEY, MAC)
     assert (small.cpu.arch, [nic.mac for nic in small.nics]) == ("x86_64", [nic.mac for nic in whole.nics])
     assert len(msgspec.json.encode(wire(small))) < 1024 < len(msgspec.json.encode(wire(whole)))
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("what", ["another change", "nothing"])
+async def test_a_failure_that_nobody_heard_of_is_told_before_another_order_begins(what: str):
+    """Whoever noted the first order as begun would take it for done, and firmware would never be written."""
+    async with demo(at_once(prepare=Behaviour(fails=1, seconds=[5, 0]))) as play:
+        await play.inspected()
+        first = Preparation(name="first", firmware=FirmwareChange(updates=(UPDATE,)))
+        begun = await play.backend.prepare(play.host, first, permit=play.permit, again=False)
+        assert isinstance(begun, Busy)
+        assert begun.begun
+        await asyncio.sleep(6)
+        change = FirmwareChange(settings={"NumLock": "Off"} if what == "another change" else {})
+        second = Preparation(name="second", firmware=change)
+        told = await play.backend.prepare(play.host, second, permit=play.permit, again=False)
+        assert isinstance(told, Failed)
+        assert play.stage.done("prepare") == 0
+        assert await play.prepare(second, again=True) == Ready(None)

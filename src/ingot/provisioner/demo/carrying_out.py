@@ -78,7 +78,13 @@ def _standing(hall: Hall, known: Known, order: Order, *, again: bool, restart: b
     if work is not None and work.under_way:
         replaced = work.stuck and (restart or work.name != order.name)
         return None if replaced else Busy(work.doing, begun=work.name == order.name)
-    if work is not None and work.failure and work.name == order.name and not (work.told and again):
+    # An order that must not be repeated may have been noted as begun: that it failed is told whoever asks, and for whatever.
+    overdue = work is not None and order.once and work.untold
+    if (
+        work is not None
+        and work.failure
+        and (overdue or (work.name == order.name and not (work.told and again)))
+    ):
         work.told = True
         hall.note(known.key)
         return Failed(work.failure, refused_credentials=work.refused_credentials)

@@ -132,9 +132,14 @@ class Work(Struct, omit_defaults=True):
         return not self.ended and self.until is None
 
     @property
+    def untold(self) -> bool:
+        """It failed, and nobody has heard of that."""
+        return self.ended and bool(self.failure) and not self.told
+
+    @property
     def hopeless(self) -> bool:
-        """Nothing will come of it any more: it failed, or waits for something that does not come."""
-        return self.ended or self.until is None
+        """Nothing will come of it any more: it failed, as was told, or waits for something that does not come."""
+        return (self.ended and not self.untold) or self.stuck
 
 
 class Record(Struct, omit_defaults=True):

@@ -11,7 +11,6 @@ import asyncio
 import sys
 from typing import Any
 
-from hosts.fleet import names
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
 from ingot.api.core import EVENTS, SECRETS
 from ingot.api.hardwaredata import HARDWARE_DATA
@@ -31,7 +30,7 @@ class Floor:
         self._turn = asyncio.Semaphore(AT_ONCE)
 
     async def one(self, host: BareMetalHost) -> None:
-        key, meta = host.key, {"resourceVersion": None}
+        key = host.key
         owner = {
             "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "name": key.name, "uid": host.metadata.uid,
         }  # fmt: skip
@@ -39,8 +38,11 @@ class Floor:
             await self._patch(
                 BARE_METAL_HOSTS, key, {"metadata": {"finalizers": ["baremetalhost.metal3.io"]}}
             )
-            secret = {"labels": {"environment.metal3.io": "baremetal"}, "ownerReferences": [owner]}
-            secret["finalizers"] = ["baremetalhost.metal3.io/secret"]  # type: ignore[assignment]
+            secret = {
+                "labels": {"environment.metal3.io": "baremetal"},
+                "ownerReferences": [owner],
+                "finalizers": ["baremetalhost.metal3.io/secret"],
+            }
             await self._patch(SECRETS, Key(key.namespace, f"{key.name}-bmc"), {"metadata": secret})
             await self._status(key, "registering", {})
         await asyncio.sleep(REGISTER)
@@ -65,7 +67,6 @@ class Floor:
             await self._patch(BARE_METAL_HOSTS, key, {"spec": {"architecture": "x86_64"}})
             await self._status(key, "available", {"hardware": hardware})
             await self._event(host, "InspectionComplete")
-        del meta
 
     async def _patch(self, kind: Any, key: Key, body: Any, part: str = "") -> None:
         await self._client.patch(kind, key, body, subresource=part)
@@ -127,7 +128,6 @@ async def main(kubeconfig: str, namespace: str, count: int) -> None:
             watching = asyncio.create_task(hosts.run())
             print("floor ready", flush=True)
             await asyncio.gather(watching, return_exceptions=True)
-    assert len(seen) == len(names(count))
 
 
 if __name__ == "__main__":

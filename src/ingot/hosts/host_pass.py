@@ -26,6 +26,7 @@ from ingot.api.baremetalhost import (
 )
 from ingot.api.core import ConfigMap, SecretObject
 from ingot.api.meta import Key, PartialObjectMetadata
+from ingot.api.wire import wire
 from ingot.hosts import guard
 from ingot.hosts.beside.companions import Companions
 from ingot.hosts.conditions import conditions, with_conditions
@@ -161,15 +162,15 @@ class Pass:
             self.send_events()
             return sentence == told
         self.status = self._with_conditions(sentence, at)
-        if status_difference(self.host.status, self.status):
+        if patch := status_difference(self.host.status, self.status):
             if not self.stays_new:
                 self.change(last_updated=at)
-            patch = {"status": status_difference(self.host.status, self.status)}
+                patch["lastUpdated"] = wire(at)
             self.wrote(
                 await self.tools.client.patch(
                     BARE_METAL_HOSTS,
                     self.key,
-                    patch,
+                    {"status": patch},
                     subresource="status",
                     resource_version=self.host.metadata.resource_version,
                 )

@@ -6,12 +6,13 @@ Pure. Writing only what changed keeps the writes of others, and a patch that is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, TypeVar, cast
 
-from ingot.api.baremetalhost import BareMetalHostStatus
+import msgspec
+
 from ingot.api.wire import differing_fields, wire, wire_fields
 
-NO_STATUS: Final = BareMetalHostStatus()
+S = TypeVar("S", bound=msgspec.Struct)
 
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
@@ -27,12 +28,13 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]
     return patch
 
 
-def status_difference(old: BareMetalHostStatus, new: BareMetalHostStatus) -> dict[str, Any]:
-    """The merge patch between two statuses. The inventory is compared as bytes: it is large and hardly ever changes.
+def status_difference(old: S, new: S) -> dict[str, Any]:
+    """The merge patch between two statuses. Undecoded parts are compared as bytes: they are large and hardly ever change.
 
-    A host without a status gets all of it: the API demands fields that would otherwise be left out because they are empty.
+    An object without a status gets all of it: the API demands fields that would otherwise be left out because they are empty.
     """
-    if old == NO_STATUS:
-        return {} if new == NO_STATUS else wire(new)
+    nothing = type(old)()
+    if old == nothing:
+        return {} if new == nothing else cast("dict[str, Any]", wire(new))
     changed = differing_fields(old, new)
     return difference(wire_fields(old, changed), wire_fields(new, changed))

@@ -20,9 +20,10 @@ from ingot.api.dataimage import DATA_IMAGES, FINALIZER, AttachedImage, DataImage
 from ingot.api.detachment import detachment
 from ingot.api.meta import Key
 from ingot.api.wire import wire
+from ingot.hosts.finalizers import without
 from ingot.hosts.host_pass import Pass, Tools
 from ingot.hosts.outcome import SOON, Outcome, Wait
-from ingot.hosts.patches import difference
+from ingot.hosts.patches import status_difference
 from ingot.hosts.secrets.reading import owner_of
 from ingot.kube import NotFound
 from ingot.provisioner import Busy, Failed, NotRegistered, Ready
@@ -58,7 +59,7 @@ async def release_data_image(tools: Tools, key: Key) -> None:
 
 
 async def let_go(tools: Tools, image: DataImage) -> None:
-    left = [finalizer for finalizer in image.metadata.finalizers if finalizer != FINALIZER]
+    left = without(image.metadata.finalizers, FINALIZER)
     if left != image.metadata.finalizers:
         await _patch(tools, image, {"metadata": {"finalizers": left}})
 
@@ -157,7 +158,7 @@ def _pause_left(p: Pass, image: DataImage, url: str) -> float:
 
 async def _note(p: Pass, image: DataImage, **fields: Any) -> DataImage:
     status = replace(image.status, last_reconciled=p.tools.now(), **fields)
-    patch = {"status": difference(wire(image.status), wire(status))}
+    patch = {"status": status_difference(image.status, status)}
     return await _patch(p.tools, image, patch, subresource="status")
 
 

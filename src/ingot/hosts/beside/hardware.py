@@ -17,6 +17,7 @@ from ingot.api.inspection import inspection_is_disabled
 from ingot.api.meta import Key, PartialObjectMetadata
 from ingot.api.strict import problem_with
 from ingot.api.wire import wire
+from ingot.hosts.finalizers import release
 from ingot.hosts.host_pass import Pass, Tools
 from ingot.hosts.outcome import Wait
 from ingot.hosts.secrets.reading import owner_of
@@ -132,22 +133,7 @@ async def _remove_hardware_data(p: Pass) -> None:
 
 async def release_hardware_data(tools: Tools, key: Key) -> None:
     """Take our finalizer off, so that HardwareData can go."""
-    client = tools.client
-    try:
-        there = await client.get(HARDWARE_DATA, key)
-    except NotFound:
-        return
-    if FINALIZER in there.metadata.finalizers:
-        left = [finalizer for finalizer in there.metadata.finalizers if finalizer != FINALIZER]
-        try:
-            await client.patch(
-                HARDWARE_DATA,
-                key,
-                {"metadata": {"finalizers": left}},
-                resource_version=there.metadata.resource_version,
-            )
-        except NotFound:
-            return
+    await release(tools.client, HARDWARE_DATA, key, FINALIZER)
 
 
 def _raw(details: HardwareDetails) -> msgspec.Raw:

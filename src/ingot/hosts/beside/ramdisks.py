@@ -25,6 +25,7 @@ from ingot.api.preprovisioningimage import (
     PreprovisioningImageSpec,
 )
 from ingot.api.wire import wire
+from ingot.hosts.finalizers import without
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import Block, Wait
 from ingot.hosts.secrets.reading import owner_of, read_secret
@@ -244,7 +245,7 @@ async def _let_go(p: Pass) -> None:
         return
     if HOST_FINALIZER not in image.metadata.finalizers:
         return
-    left = [finalizer for finalizer in image.metadata.finalizers if finalizer != HOST_FINALIZER]
+    left = without(image.metadata.finalizers, HOST_FINALIZER)
     await p.tools.client.patch(
         PREPROVISIONING_IMAGES,
         p.key,

@@ -8,8 +8,6 @@ Two hosts leave another way. One that is detached is unknown to the back end alr
 
 from __future__ import annotations
 
-import contextlib
-
 from ingot.api.baremetalhost import FINALIZER, Annotation, ErrorType, EventReason, State
 from ingot.api.detachment import detachment, may_be_let_go
 from ingot.api.meta import Key, Object
@@ -17,6 +15,7 @@ from ingot.api.preprovisioningimage import HOST_FINALIZER, PREPROVISIONING_IMAGE
 from ingot.hosts.beside.data_image import let_go as let_data_image_go
 from ingot.hosts.beside.data_image import release_data_image
 from ingot.hosts.beside.hardware import release_hardware_data
+from ingot.hosts.finalizers import release, without
 from ingot.hosts.host_pass import Pass, Tools
 from ingot.hosts.leaving.leftovers import left_behind, note_leftover
 from ingot.hosts.metrics import METRICS
@@ -24,7 +23,6 @@ from ingot.hosts.outcome import SOON, Advance, Fail, Gone, Outcome, Stay, Wait
 from ingot.hosts.secrets.marks import release_secrets
 from ingot.hosts.states.deprovisioning import GIVE_UP_AFTER
 from ingot.hosts.states.power import look_at_vitals
-from ingot.kube import NotFound
 from ingot.provisioner import Busy, Failed, NotRegistered, Power, PowerOffMode, Ready
 
 ON_ITS_WAY = frozenset({State.DEPROVISIONING, State.POWERING_OFF_BEFORE_DELETE, State.DELETING})
@@ -126,12 +124,11 @@ def leave_as_detached(p: Pass) -> Outcome | None:
 async def _let_go(p: Pass) -> Outcome:
     """Everything of ours comes off, the host's own finalizer last."""
     await release_hardware_data(p.tools, p.key)
-    await _release_ramdisk(p.tools, p.key)
+    await release(p.tools.client, PREPROVISIONING_IMAGES, p.key, HOST_FINALIZER)
     if (image := p.tools.companions.data_images.get(p.key)) is not None:
         await let_data_image_go(p.tools, image)
     await release_secrets(p)
-    left = [finalizer for finalizer in p.host.metadata.finalizers if finalizer != FINALIZER]
-    await p.patch_host({"metadata": {"finalizers": left}})
+    await p.patch_host({"metadata": {"finalizers": without(p.host.metadata.finalizers, FINALIZER)}})
     return Gone()
 
 
@@ -141,26 +138,9 @@ async def let_companions_go(tools: Tools, key: Key) -> None:
     if _is_going(companions.hardware.get(key)):
         await release_hardware_data(tools, key)
     if _is_going(companions.ramdisks.get(key)):
-        await _release_ramdisk(tools, key)
+        await release(tools.client, PREPROVISIONING_IMAGES, key, HOST_FINALIZER)
     await release_data_image(tools, key)
 
 
 def _is_going(companion: Object | None) -> bool:
     return companion is not None and companion.metadata.deletion_timestamp is not None
-
-
-async def _release_ramdisk(tools: Tools, key: Key) -> None:
-    client = tools.client
-    try:
-        there = await client.get(PREPROVISIONING_IMAGES, key)
-    except NotFound:
-        return
-    if HOST_FINALIZER in there.metadata.finalizers:
-        left = [finalizer for finalizer in there.metadata.finalizers if finalizer != HOST_FINALIZER]
-        with contextlib.suppress(NotFound):
-            await client.patch(
-                PREPROVISIONING_IMAGES,
-                key,
-                {"metadata": {"finalizers": left}},
-                resource_version=there.metadata.resource_version,
-            )

@@ -23,6 +23,7 @@ from ingot.api.core import SECRETS, SecretObject
 from ingot.api.detachment import detachment
 from ingot.api.meta import Key, ObjectMeta, OwnerReference, PartialObjectMetadata
 from ingot.api.wire import wire
+from ingot.hosts.finalizers import release, without
 from ingot.hosts.host_pass import Pass, Tools
 from ingot.hosts.outcome import Outcome
 from ingot.kube import Change, Client, Controller, Done, Informer, NotFound, metadata_of
@@ -130,7 +131,7 @@ async def release_secrets(p: Pass) -> None:
     for name in dict.fromkeys([*_kept_names(p.host), *tried]):
         key = Key(p.key.namespace, name)
         if not _needed_by_others(p.tools, key, p.host):
-            await _take_finalizer_off(p.tools.client, key)
+            await release(p.tools.client, _METADATA, key, SECRET_FINALIZER)
 
 
 def _needed_by_others(tools: Tools, key: Key, host: BareMetalHost) -> bool:
@@ -142,17 +143,6 @@ def _needed_by_others(tools: Tools, key: Key, host: BareMetalHost) -> bool:
 
 def _keepers(hosts: Informer[BareMetalHost], key: Key) -> list[BareMetalHost]:
     return [host for host in hosts.by_index(BY_SECRET, str(key)) if key.name in _kept_names(host)]
-
-
-async def _take_finalizer_off(client: Client, key: Key) -> None:
-    try:
-        meta = (await client.get(_METADATA, key)).metadata
-    except NotFound:
-        return
-    if SECRET_FINALIZER in meta.finalizers:
-        left = [finalizer for finalizer in meta.finalizers if finalizer != SECRET_FINALIZER]
-        patch = {"metadata": {"finalizers": left}}
-        await client.patch(_METADATA, key, patch, resource_version=meta.resource_version)
 
 
 class SecretKeeper:
@@ -187,7 +177,7 @@ class SecretKeeper:
             return Done()
         meta, change = found.metadata, dict[str, Any]()
         if SECRET_FINALIZER in meta.finalizers and not _keepers(self._hosts, key):
-            change["finalizers"] = [name for name in meta.finalizers if name != SECRET_FINALIZER]
+            change["finalizers"] = without(meta.finalizers, SECRET_FINALIZER)
         owners = [owner for owner in meta.owner_references if not self._has_let_go(key, owner)]
         if owners != meta.owner_references:
             change["ownerReferences"] = wire(owners)

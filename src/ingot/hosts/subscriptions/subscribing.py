@@ -24,8 +24,9 @@ from ingot.api.bmceventsubscription import (
 )
 from ingot.api.meta import Key, Malformed, PartialObjectMetadata
 from ingot.api.wire import wire
+from ingot.hosts.finalizers import without
 from ingot.hosts.outcome import SOON
-from ingot.hosts.patches import difference
+from ingot.hosts.patches import status_difference
 from ingot.hosts.retries import Grounds, Retries
 from ingot.hosts.subscriptions.headers import headers_secret, read_headers
 from ingot.kube import Again, Client, Done, EventRecorder, Informer, NotFound
@@ -208,7 +209,7 @@ class SubscriptionReconciler:
         )
 
     async def _let_go(self, subscription: BMCEventSubscription) -> Done:
-        left = [one for one in subscription.metadata.finalizers if one != FINALIZER]
+        left = without(subscription.metadata.finalizers, FINALIZER)
         with contextlib.suppress(NotFound):
             await self._patch(subscription, {"metadata": {"finalizers": left}})
         self._succeeded(subscription.key)
@@ -255,7 +256,7 @@ class SubscriptionReconciler:
 
     async def _note(self, subscription: BMCEventSubscription, **fields: str) -> None:
         status: BMCEventSubscriptionStatus = replace(subscription.status, **fields)
-        if patch := difference(wire(subscription.status), wire(status)):
+        if patch := status_difference(subscription.status, status):
             await self._patch(subscription, {"status": patch}, subresource="status")
 
     async def _patch(

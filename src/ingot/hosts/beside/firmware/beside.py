@@ -14,7 +14,7 @@ from ingot.api.hostfirmwaresettings import HostFirmwareSettingsStatus
 from ingot.api.meta import Object, Resource
 from ingot.api.wire import wire
 from ingot.hosts.host_pass import Pass
-from ingot.hosts.patches import difference
+from ingot.hosts.patches import status_difference
 from ingot.hosts.secrets.reading import owner_of
 from ingot.kube import AlreadyExists, Informer
 
@@ -57,12 +57,9 @@ async def own(p: Pass, informer: Informer[K], kind: Resource[K], found: K) -> K:
 
 async def write_status(p: Pass, informer: Informer[K], kind: Resource[K], found: K, *, old: S, new: S) -> K:
     """The object with this status; written if it differs from the one it has."""
-    patch = difference(wire(old), wire(new))
+    patch = status_difference(old, new)
     if not patch:
         return found
-    if old == type(old)():
-        # The API demands fields that would otherwise be left out because they are empty.
-        patch = wire(new)
     patch["lastUpdated"] = wire(p.tools.now())
     written = await p.tools.client.patch(
         kind,

@@ -12,7 +12,7 @@ import pytest
 from machine_room import PATIENCE, MachineRoom, Server, error_of, state_of
 
 from ingot.lab.client import Lab
-from ingot.lab.record import Faults
+from ingot.lab.faults import Faults
 
 
 @pytest.mark.parametrize("part", ["operator", "api-server"])

@@ -25,7 +25,7 @@ import pytest_asyncio
 from ingot.api.baremetalhost import Image
 from ingot.api.meta import Key
 from ingot.lab.client import Lab
-from ingot.lab.record import Faults
+from ingot.lab.faults import Faults
 from ingot.provisioner import (
     EVERYTHING,
     Access,

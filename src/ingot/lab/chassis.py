@@ -5,10 +5,13 @@ What runs on the server (BMC, firmware, agent) comes and goes and works on this.
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from datetime import UTC, datetime
 from pathlib import Path
 
 from ingot.lab.disk import Disk
+from ingot.lab.faults import Counted, Faults, in_force, spend
 from ingot.lab.hardware import DISK_BYTES
 from ingot.lab.labfile import Plate
 from ingot.lab.record import Record, Store
@@ -22,6 +25,9 @@ class Chassis:
         self.plate = plate
         self.folder = folder
         self.disk = Disk(folder, DISK_BYTES)
+        self.held_at = ""
+        """Where the server waits now because it is held there."""
+        self._released = asyncio.Event()
         self._store = Store(folder / "record.json")
 
     @property
@@ -31,6 +37,33 @@ class Chassis:
     async def save(self) -> None:
         """Return when the record is on disk; call it before anything is acknowledged."""
         await self._store.save()
+
+    @property
+    def faults(self) -> Faults:
+        """How the server misbehaves at this moment: the steady faults and the plan's."""
+        return in_force(self.record.faults, self.record.plan, datetime.now(UTC))
+
+    def spend(self, fault: Counted) -> bool:
+        """Whether a fault that has a count acts this time; it then has one time less."""
+        return spend(fault, self.record.faults, self.record.plan, datetime.now(UTC))
+
+    async def held(self, place: str) -> None:
+        """Wait here for as long as the server is to be held at this place; otherwise go on at once."""
+        if self.record.hold != place:
+            return
+        self.note(f"held at {place} until it is released")
+        self.held_at = place
+        try:
+            while self.record.hold == place:
+                self._released.clear()
+                await self._released.wait()
+        finally:
+            self.held_at = ""
+
+    def hold(self, place: str) -> None:
+        """Hold the server when it comes to this place, and release it from any other; "" holds it nowhere."""
+        self.record.hold = place
+        self._released.set()
 
     def note(self, text: str) -> None:
         """A line in the server's own log, kept with the next save, and in the farm's."""

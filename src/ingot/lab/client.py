@@ -20,8 +20,8 @@ import msgspec
 
 from ingot.lab import labfile
 from ingot.lab.errors import LabError
+from ingot.lab.faults import Faults
 from ingot.lab.labfile import LabFile
-from ingot.lab.record import Faults
 from ingot.lab.views import AddedImage, NewPassword, ServerView
 from ingot.trust import Secret, client_context
 

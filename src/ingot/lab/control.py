@@ -16,8 +16,8 @@ from aiohttp import web
 
 from ingot.lab.chassis import Chassis
 from ingot.lab.errors import LabError
+from ingot.lab.faults import Faults
 from ingot.lab.listener import Listener
-from ingot.lab.record import Faults
 from ingot.lab.views import AddedImage, NewPassword, ServerView, view
 from ingot.trust import Secret
 

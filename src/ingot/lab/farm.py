@@ -18,9 +18,9 @@ from ingot.lab.chassis import Chassis
 from ingot.lab.control import Control
 from ingot.lab.depot import Depot
 from ingot.lab.errors import LabError
+from ingot.lab.faults import Faults
 from ingot.lab.labfile import LabFile, SampleImage
 from ingot.lab.machine import Machine
-from ingot.lab.record import Faults
 from ingot.lab.redfish import Bmc
 from ingot.lab.settings import FarmSettings
 from ingot.lab.views import AddedImage

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from ingot.lab.errors import LabError
+from ingot.lab.faults import Faults, Plan
 from ingot.trust import write_private
 
 LOG_LINES = 200
@@ -21,25 +22,6 @@ POWER_ACTIONS = 500
 
 PowerState = Literal["On", "Off"]
 BootTarget = Literal["None", "Cd", "Hdd"]
-
-
-class Faults(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """How the server misbehaves; the defaults are good behaviour."""
-
-    bmc_down: bool = False
-    """The BMC's port is closed."""
-    refuse_password: bool = False
-    """Every login is refused, also the right one."""
-    fail_power: bool = False
-    """Every reset is answered with an error."""
-    fail_insert_media: bool = False
-    fail_boot_device: bool = False
-    slow_seconds: float = 0.0
-    """Each answer of the BMC takes this much longer."""
-    fail_steps: dict[str, str] = {}
-    """Agent steps that fail, by name, with what the agent says."""
-    silent_agent: bool = False
-    """The ramdisk boots, but its agent never speaks."""
 
 
 class Override(msgspec.Struct, kw_only=True):
@@ -114,6 +96,10 @@ class Record(msgspec.Struct, kw_only=True):
     power_actions: list[PowerAction] = []
     log: list[LogLine] = []
     faults: Faults = msgspec.field(default_factory=Faults)
+    """The steady ones; what holds now is `Chassis.faults`."""
+    plan: Plan | None = None
+    hold: str = ""
+    """Where the server is to wait until it is released: "boot", "inspection", or the name of an agent's step."""
 
     @property
     def booted_into(self) -> Literal["ramdisk", "instance", "nothing"]:

@@ -7,7 +7,8 @@ from typing import Literal
 import msgspec
 
 from ingot.lab.chassis import Chassis
-from ingot.lab.record import Faults, Instance, LogLine, PowerAction
+from ingot.lab.faults import Faults
+from ingot.lab.record import Instance, LogLine, PowerAction
 
 
 class ServerView(msgspec.Struct, kw_only=True):

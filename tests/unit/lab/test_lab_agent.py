@@ -14,7 +14,7 @@ from lab_bench import FAST, Bench, config_drive, serving, until
 from lab_ironic import DEADLINE, NODE, TOKEN
 
 from ingot.lab.agent.checksum import Checksum, checksum_in_file, expected_checksum
-from ingot.lab.record import Faults
+from ingot.lab.faults import Faults
 from ingot.lab.samples import sample_disk
 
 USER_DATA = "#cloud-config\npassword: grüße\n"

@@ -13,7 +13,7 @@ from lab_ironic import LabIronic
 
 from ingot.lab.client import Lab
 from ingot.lab.farm import Farm
-from ingot.lab.record import Faults
+from ingot.lab.faults import Faults
 from ingot.lab.settings import FarmSettings
 
 SESSIONS = "/redfish/v1/SessionService/Sessions"

@@ -25,8 +25,8 @@ from ingot.lab.chassis import Chassis
 from ingot.lab.client import Lab
 from ingot.lab.errors import LabError
 from ingot.lab.farm import Farm
+from ingot.lab.faults import Faults
 from ingot.lab.machine import Machine
-from ingot.lab.record import Faults
 from ingot.lab.settings import FarmSettings
 
 

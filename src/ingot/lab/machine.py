@@ -21,6 +21,7 @@ from ingot.lab.chassis import Chassis
 from ingot.lab.disk import in_thread
 from ingot.lab.errors import BootFailure
 from ingot.lab.firmware import after_boot, boot_target, fetch_ramdisk
+from ingot.lab.hardware import DISK_NAME
 from ingot.lab.instance import boot_from_disk
 from ingot.lab.record import BootTarget
 from ingot.lab.settings import Timings
@@ -193,7 +194,8 @@ class Machine:
             )
             booted = "booted the ramdisk from the virtual CD"
         else:
-            boot = functools.partial(boot_from_disk, self.chassis.disk, record.image_size)
+            on_disk = record.written.get(DISK_NAME)
+            boot = functools.partial(boot_from_disk, self.chassis.disk, on_disk.size if on_disk else None)
             record.instance = await in_thread(boot)
             name = record.instance.hostname or "without a host name"
             booted = f"booted the image on the disk ({name}, sha256 {record.instance.image_sha256})"

@@ -21,7 +21,7 @@ LOG_LINES = 200
 POWER_ACTIONS = 500
 
 PowerState = Literal["On", "Off"]
-BootTarget = Literal["None", "Cd", "Hdd"]
+BootTarget = Literal["None", "Pxe", "Cd", "UsbCd", "Usb", "Hdd", "UefiHttp", "BiosSetup"]
 
 
 class Override(msgspec.Struct, kw_only=True):
@@ -30,6 +30,8 @@ class Override(msgspec.Struct, kw_only=True):
     target: BootTarget = "None"
     enabled: Literal["Disabled", "Once", "Continuous"] = "Disabled"
     mode: Literal["UEFI", "Legacy"] = "UEFI"
+    http_boot_uri: str = ""
+    """What UefiHttp boots."""
 
 
 class Command(msgspec.Struct, kw_only=True):
@@ -43,11 +45,22 @@ class Command(msgspec.Struct, kw_only=True):
     result: Any = None
 
 
+class Booted(msgspec.Struct, kw_only=True):
+    """What was booted: where it came from, and the bytes as they arrived. A device of the server has no bytes here."""
+
+    source: str
+    """The boot target, or the device of a boot from a disk."""
+    sha256: str = ""
+    size: int = 0
+
+
 class Ramdisk(msgspec.Struct, kw_only=True):
     """A ramdisk that was booted: what its medium told it, and what its agent has agreed with Ironic since."""
 
     parameters: dict[str, str]
     ca: str
+    network_data: dict[str, Any] | None = None
+    """What the medium says of the network, when it says something."""
     port: int = 0
     token: str = ""
     node_uuid: str = ""
@@ -58,7 +71,10 @@ class Ramdisk(msgspec.Struct, kw_only=True):
 
 
 class Instance(msgspec.Struct, kw_only=True):
-    """An operating system that was booted from the disk: what it found there and in its config drive."""
+    """An operating system that was booted from a disk or a live medium: what it found there and in its config drive.
+
+    For a live medium the image is the medium itself.
+    """
 
     image_sha256: str
     image_size: int
@@ -66,6 +82,24 @@ class Instance(msgspec.Struct, kw_only=True):
     user_data: str = ""
     meta_data: dict[str, Any] = {}
     network_data: dict[str, Any] | None = None
+
+
+class Written(msgspec.Struct, kw_only=True):
+    """An image that was written to a device whole."""
+
+    image: str
+    """What Ironic calls it."""
+    size: int
+
+
+class Array(msgspec.Struct, kw_only=True):
+    """A software RAID array."""
+
+    device: str
+    level: str
+    size: int
+    members: list[str]
+    volume_name: str | None = None
 
 
 class PowerAction(msgspec.Struct, kw_only=True):
@@ -87,8 +121,11 @@ class Record(msgspec.Struct, kw_only=True):
     """What a boot that has not come to its end yet boots from."""
     ramdisk: Ramdisk | None = None
     instance: Instance | None = None
-    image_size: int | None = None
-    """Bytes of the image that was written last; None when the disk is blank."""
+    booted: Booted | None = None
+    """What the last boot that came to its end booted."""
+    written: dict[str, Written] = {}
+    """The image on each device that has one, the one that was written last at the end."""
+    arrays: list[Array] = []
     secure_boot: bool = False
     deployments: int = 0
     cleanings: int = 0

@@ -25,6 +25,7 @@ from ingot.lab.chassis import Chassis
 from ingot.lab.disk import image_format, in_thread
 from ingot.lab.errors import StepFailed
 from ingot.lab.hardware import DISK_NAME
+from ingot.lab.record import Written
 
 _CHUNK: Final = 1 << 20
 _LARGEST_CONFIG_DRIVE: Final = 64 << 20
@@ -66,7 +67,7 @@ async def write_image(
         await asyncio.to_thread(scratch.unlink, missing_ok=True)
     drive = await asyncio.to_thread(_unpacked, args.get("configdrive"))
     await asyncio.to_thread(chassis.disk.write_config_drive, drive)
-    chassis.record.image_size = size
+    chassis.record.written[DISK_NAME] = Written(image=info.id, size=size)
     chassis.record.deployments += 1
     chassis.note(f"image {info.id} is on the disk ({size} bytes)" + (" with a config drive" if drive else ""))
     return f"image ({info.id}) written to device {DISK_NAME}"
@@ -141,7 +142,7 @@ async def _write(chassis: Chassis, info: ImageInfo, scratch: Path, mib_per_secon
         )
     begun = time.monotonic()
     # From here on the disk holds neither the old image nor yet the new one.
-    chassis.record.image_size = None
+    chassis.record.written.pop(DISK_NAME, None)
     await chassis.save()
     try:
         size = await in_thread(partial(chassis.disk.write_image, scratch, found))

@@ -52,7 +52,7 @@ async def _erase_devices(work: Work, _: Params) -> Any:
 
 
 def _wiped(work: Work, text: str) -> None:
-    work.chassis.record.image_size = None
+    work.chassis.record.written.clear()
     work.chassis.record.cleanings += 1
     work.chassis.note(text)
 

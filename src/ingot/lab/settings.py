@@ -22,6 +22,12 @@ class Timings:
     to wait for the agent; an agent that speaks before that is not heard."""
     boot_unwatched: float = 10.0
     """How long a boot waits to be looked at before it goes on by itself."""
+    power: float = 0.0
+    """How long the BMC shows PoweringOn or PoweringOff after a reset. Ironic looks after one second for the first time."""
+    task: float = 1.0
+    """How long a task of the BMC takes: a volume, a firmware image after it was fetched, a profile that is imported."""
+    bmc_restart: float = 5.0
+    """How long the BMC is away when it restarts."""
     shutdown: float = 1.0
     """How long an operating system takes to stop when it is asked to."""
     heartbeat_gap: float = 5.0

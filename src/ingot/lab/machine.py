@@ -18,6 +18,7 @@ from typing import Literal
 
 from ingot.lab.agent import Agent
 from ingot.lab.chassis import Chassis
+from ingot.lab.components import at_boot
 from ingot.lab.disk import in_thread
 from ingot.lab.errors import BootFailure
 from ingot.lab.firmware import after_boot, boot_target, fetch_ramdisk
@@ -43,8 +44,9 @@ ResetType = Literal[
 class Machine:
     def __init__(self, chassis: Chassis, *, timings: Timings, trusted: ssl.SSLContext) -> None:
         self.chassis = chassis
-        self._timings = timings
-        self._trusted = trusted
+        self.timings = timings
+        self.trusted = trusted
+        """Whom the server believes when it fetches something."""
         self._looked_at = asyncio.Event()
         self._switching = asyncio.Lock()
         """Held while the power changes; one change at a time."""
@@ -121,7 +123,7 @@ class Machine:
                     await self._switch_on()
 
     async def _stop_slowly(self, *, again: bool) -> None:
-        await asyncio.sleep(self._timings.shutdown)
+        await asyncio.sleep(self.timings.shutdown)
         async with self._switching:
             self._shutdown = None
             await self._switch_off()
@@ -148,6 +150,7 @@ class Machine:
         record.power = "On"
         record.booting = boot_target(record.override)
         record.override = after_boot(record.override)
+        at_boot(record.components, self.chassis.faults, secure_boot=record.secure_boot)
         record.boots += 1
         self._looked_at.clear()
         await self.chassis.save()
@@ -170,7 +173,7 @@ class Machine:
             if record.booting != "None":
                 await self._boot(record.booting)
             if record.ramdisk is not None:
-                await Agent(self.chassis, record.ramdisk, self._timings, self.power_from_within).run()
+                await Agent(self.chassis, record.ramdisk, self.timings, self.power_from_within).run()
         except BootFailure as failure:
             record.booting = "None"
             self.chassis.note(f"does not boot: {failure}")
@@ -185,12 +188,12 @@ class Machine:
         record = self.chassis.record
         if source == "Cd":
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._looked_at.wait(), self._timings.boot_unwatched)
-        await asyncio.sleep(self._timings.boot)
+                await asyncio.wait_for(self._looked_at.wait(), self.timings.boot_unwatched)
+        await asyncio.sleep(self.timings.boot)
         if source == "Cd":
             scratch = self.chassis.folder / "medium"
             record.ramdisk = await fetch_ramdisk(
-                record.media.get("Cd", ""), trusted=self._trusted, scratch=scratch
+                record.media.get("Cd", ""), trusted=self.trusted, scratch=scratch
             )
             booted = "booted the ramdisk from the virtual CD"
         else:

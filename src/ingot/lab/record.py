@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from ingot.lab.components import Components
 from ingot.lab.errors import LabError
 from ingot.lab.faults import Faults, Plan
 from ingot.trust import write_private
@@ -127,6 +128,8 @@ class Record(msgspec.Struct, kw_only=True):
     """The image on each device that has one, the one that was written last at the end."""
     arrays: list[Array] = []
     secure_boot: bool = False
+    components: Components = msgspec.field(default_factory=Components)
+    """What the BMC keeps of the server's parts."""
     deployments: int = 0
     cleanings: int = 0
     boots: int = 0

@@ -40,8 +40,9 @@ class Day:
 
     def __init__(self, api: ScriptedApi, client: Client) -> None:
         self.api, self.client = api, client
+        # A history that is replaced between the look at it and the watch is noticed when that watch ends: after a second, here.
         self.informer: Informer[Widget] = Informer(
-            client, WIDGET, backoff=Backoff(first=0.002, limit=0.01), streamed_list=0.1
+            client, WIDGET, backoff=Backoff(first=0.002, limit=0.01), streamed_list=0.1, watch_seconds=1
         )
         self.told: dict[Key, Widget] = {}
         self.size = 0
@@ -96,7 +97,7 @@ class Day:
 
     async def noticed(self) -> None:
         """A history that has come to our version again before anybody looks cannot be told from the one we know."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while is_older(str(self.api.version), self.informer.version):  # noqa: ASYNC110 - noticing has no event
                 await asyncio.sleep(0.005)
 
@@ -118,7 +119,7 @@ async def live(steps: list[tuple[str, object]], certificate: Certificate, folder
                 await day.step(what, how)
             # Without a last change nobody could tell a cache that follows from one that stopped.
             api.put("last", 1)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while not day.agrees():  # noqa: ASYNC110 - the agreement has no event of its own
                     await asyncio.sleep(0.005)
             assert not running.done()

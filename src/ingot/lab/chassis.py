@@ -9,18 +9,19 @@ import asyncio
 import logging
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 from ingot.lab.disk import Disk
 from ingot.lab.faults import Counted, Faults, in_force, spend
 from ingot.lab.hardware import DISK_BYTES
 from ingot.lab.labfile import Plate
-from ingot.lab.record import Record, Store
+from ingot.lab.ledger import Ledger
 
 _log = logging.getLogger(__name__)
 
 
 class Chassis:
-    def __init__(self, plate: Plate, folder: Path) -> None:
+    def __init__(self, plate: Plate, folder: Path, ledger: Ledger) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.plate = plate
         self.folder = folder
@@ -28,15 +29,12 @@ class Chassis:
         self.held_at = ""
         """Where the server waits now because it is held there."""
         self._released = asyncio.Event()
-        self._store = Store(folder / "record.json")
-
-    @property
-    def record(self) -> Record:
-        return self._store.record
+        self.record: Final = ledger.record(plate.name, once_in=folder / "record.json")
+        self._ledger = ledger
 
     async def save(self) -> None:
         """Return when the record is on disk; call it before anything is acknowledged."""
-        await self._store.save()
+        await self._ledger.save(self.plate.name, self.record)
 
     @property
     def faults(self) -> Faults:

@@ -20,6 +20,7 @@ from ingot.lab.depot import Depot
 from ingot.lab.errors import LabError
 from ingot.lab.faults import Faults
 from ingot.lab.labfile import LabFile, SampleImage
+from ingot.lab.ledger import Ledger
 from ingot.lab.machine import Machine
 from ingot.lab.redfish import Bmc
 from ingot.lab.settings import FarmSettings
@@ -30,7 +31,7 @@ from ingot.trust import Authority, Certificate, ServingTls, client_context, kept
 class Farm:
     """Use `running`. What is here stays as it is between two runs."""
 
-    def __init__(self, settings: FarmSettings) -> None:
+    def __init__(self, settings: FarmSettings, ledger: Ledger) -> None:
         self._settings = settings
         self._saving = asyncio.Lock()
         self._folder = settings.state / "lab"
@@ -52,7 +53,7 @@ class Farm:
         )
         self._machines = [
             Machine(
-                Chassis(plate, self._folder / "servers" / plate.name),
+                Chassis(plate, self._folder / "servers" / plate.name, ledger),
                 timings=settings.timings,
                 trusted=trusted,
             )
@@ -66,8 +67,8 @@ class Farm:
     @contextlib.asynccontextmanager
     async def running(cls, settings: FarmSettings) -> AsyncIterator[Self]:
         """A farm that serves until the block ends; its servers are then left as they are."""
-        with _locked(settings.state / "lab"):
-            farm = await asyncio.to_thread(cls, settings)
+        async with _ledger(settings.state / "lab") as ledger:
+            farm = await asyncio.to_thread(cls, settings, ledger)
             renewal = asyncio.create_task(farm._tls.keep())
             try:
                 await farm._start()
@@ -159,6 +160,16 @@ class Farm:
             if machine.chassis.plate.name == name:
                 return machine.chassis
         raise LabError(f"the lab has no server {name!r}")
+
+
+@contextlib.asynccontextmanager
+async def _ledger(folder: Path) -> AsyncIterator[Ledger]:
+    with _locked(folder):
+        ledger = await asyncio.to_thread(Ledger, folder)
+        try:
+            yield ledger
+        finally:
+            await ledger.close()
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ import contextlib
 import json
 import signal
 import socket
+import sqlite3
 import ssl
 import sys
 from collections.abc import AsyncIterator
@@ -26,7 +27,9 @@ from ingot.lab.client import Lab
 from ingot.lab.errors import LabError
 from ingot.lab.farm import Farm
 from ingot.lab.faults import Faults
+from ingot.lab.ledger import Ledger
 from ingot.lab.machine import Machine
+from ingot.lab.record import Record
 from ingot.lab.settings import FarmSettings
 
 
@@ -149,24 +152,85 @@ async def test_a_farm_that_stops_while_a_server_restarts_itself_leaves_nothing_r
 ) -> None:
     [plate] = labfile.grown(tmp_path, host="127.0.0.1", servers=1).servers
     slow = replace(FAST, boot=3600.0)
-    machine = Machine(Chassis(plate, tmp_path / "server"), timings=slow, trusted=ssl.create_default_context())
+    ledger = Ledger(tmp_path)
+    chassis = Chassis(plate, tmp_path / "server", ledger)
+    machine = Machine(chassis, timings=slow, trusted=ssl.create_default_context())
     await machine.reset("On")
     before = asyncio.all_tasks()
     await machine.power_from_within(again=True)
     await machine.stop()
     assert asyncio.all_tasks() <= before
-    assert machine.chassis.record.boots == 2, "the restart that was under way is not lost"
+    assert chassis.record.boots == 2, "the restart that was under way is not lost"
+    await ledger.close()
 
 
-async def test_a_record_that_cannot_be_read_is_named(killable: Bench, farm: FarmProcess) -> None:
+async def test_records_that_cannot_be_read_are_named(killable: Bench, farm: FarmProcess) -> None:
     await killable.reset("On")
-    await farm.end(signal.SIGKILL)
-    record = killable.state / "lab" / "servers" / "server-1" / "record.json"
-    record.write_text("{")
+    await farm.end(signal.SIGTERM)
     settings = FarmSettings(state=killable.state, servers=1, agent_api="https://127.0.0.1:1")
-    with pytest.raises(LabError, match=f"{record} cannot be read"):
+    file = killable.state / "lab" / "servers.db"
+    with contextlib.closing(sqlite3.connect(file)) as database:
+        database.execute("UPDATE records SET record = '{'")
+        database.commit()
+    with pytest.raises(LabError, match=f"the record of server-1 in {file} cannot be read"):
         async with Farm.running(settings):
             pass
+    file.write_bytes(b"not a database, and longer than its header would be" * 10)
+    with pytest.raises(LabError, match=f"{file} cannot be read"):
+        async with Farm.running(settings):
+            pass
+
+
+async def test_a_lab_that_kept_one_file_a_server_is_read_on(tmp_path: Path) -> None:
+    settings = FarmSettings(state=tmp_path, servers=1, agent_api="https://127.0.0.1:1", timings=FAST)
+    file = tmp_path / "lab" / "servers" / "server-1" / "record.json"
+    file.parent.mkdir(parents=True)
+    file.write_text('{"power": "On", "deployments": 7, "faults": {"fail_power": true}}')
+    for _ in range(2):
+        async with Farm.running(settings), Lab.open(tmp_path) as lab:
+            [server] = await lab.servers()
+            assert (server.power, server.deployments, server.faults.fail_power) == ("On", 7, True)
+        assert not file.exists()
+
+
+async def test_a_file_of_an_older_lab_that_cannot_be_read_is_named_and_stays(tmp_path: Path) -> None:
+    file = tmp_path / "record.json"
+    file.write_text("{")
+    ledger = Ledger(tmp_path)
+    with pytest.raises(LabError, match=f"{file} cannot be read"):
+        ledger.record("server-1", once_in=file)
+    await ledger.close()
+    assert file.exists()
+
+
+async def test_saves_that_wait_together_are_all_on_disk_when_they_return(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    records = {f"server-{number}": Record(boots=number) for number in range(250)}
+
+    async def save(name: str, record: Record) -> None:
+        for _ in range(3):
+            record.boots += 1000
+            await ledger.save(name, record)
+
+    cancelled = asyncio.create_task(save("server-7", records["server-7"]))
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    await asyncio.gather(*(save(name, record) for name, record in records.items()))
+    with contextlib.closing(sqlite3.connect(tmp_path / "servers.db")) as database:
+        kept = {name: json.loads(text)["boots"] for name, text in database.execute("SELECT * FROM records")}
+    assert kept == {name: record.boots for name, record in records.items()}
+    await ledger.close()
+
+
+async def test_a_ledger_that_cannot_be_written_fails_the_save_and_works_again_later(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    with contextlib.closing(sqlite3.connect(tmp_path / "servers.db")) as database:
+        database.execute("ALTER TABLE records RENAME TO away")
+        with pytest.raises(OSError, match=r"servers\.db cannot be written"):
+            await ledger.save("server-1", Record())
+        database.execute("ALTER TABLE away RENAME TO records")
+    await ledger.save("server-1", Record())
+    await ledger.close()
 
 
 async def test_a_farm_that_listens_elsewhere_still_vouches_for_its_servers(

@@ -1,22 +1,14 @@
-"""What a server must still know after the farm was killed: its record, one file a server.
-
-The record is changed in memory and `Store.save()` returns when the change is on disk, whole; whoever acknowledges something
-saves first. Saves that wait at the same time become one write.
-"""
+"""What a server must still know after the farm was killed: its record. The `ledger` keeps it."""
 
 from __future__ import annotations
 
-import asyncio
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from ingot.lab.components import Components
-from ingot.lab.errors import LabError
 from ingot.lab.faults import Faults, Plan
-from ingot.trust import write_private
 
 LOG_LINES = 200
 POWER_ACTIONS = 500
@@ -154,37 +146,3 @@ class Record(msgspec.Struct, kw_only=True):
     def note_power(self, what: str) -> None:
         self.power_actions.append(PowerAction(at=datetime.now(UTC), what=what))
         del self.power_actions[:-POWER_ACTIONS]
-
-
-def _load(file: Path) -> Record:
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=Record)
-    except msgspec.DecodeError as error:
-        raise LabError(
-            f"{file} cannot be read ({error}); restore it, or remove it to have the server as if it were new"
-        ) from error
-
-
-class Store:
-    """The record in its file."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self.record = _load(file) if file.exists() else Record()
-        self._lock = asyncio.Lock()
-        self._asked = 0
-        self._written = 0
-
-    async def save(self) -> None:
-        """Return when what the record says now is on disk. A caller that is cancelled does not take the write with it:
-        two writers at once could leave the older state behind."""
-        self._asked += 1
-        await asyncio.shield(asyncio.ensure_future(self._write(self._asked)))
-
-    async def _write(self, version: int) -> None:
-        async with self._lock:
-            if self._written >= version:
-                return
-            version, content = self._asked, msgspec.json.encode(self.record)
-            await asyncio.to_thread(write_private, self._file, content)
-            self._written = version

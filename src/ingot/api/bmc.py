@@ -7,8 +7,8 @@ An address is a URL. Its scheme names the protocol and the way the machine boots
     idrac-virtualmedia+http://[fd00::7]:8000/redfish/v1/Systems/System.Embedded.1
     ipmi://10.0.0.7:6230    libvirt:10.0.0.7    10.0.0.7
 
-A parsed address holds only what was checked: the host is an IP address or a DNS name, the port is a number. Which Ironic driver
-serves a scheme is the provisioner's to know.
+A parsed address holds only what was checked: the host is an IP address or a DNS name, the port is a number, the path stays below
+that host. Which Ironic driver serves a scheme is the provisioner's to know.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ import ipaddress
 import re
 from dataclasses import dataclass
 from typing import Final, Literal
+from urllib.parse import parse_qs, unquote
 
 from ingot.api.meta import Malformed
 
 Transport = Literal["", "http", "https"]
+PrivilegeLevel = Literal["ADMINISTRATOR", "OPERATOR", "USER", "CALLBACK"]
 
 
 class InvalidAddress(Malformed):
@@ -46,6 +48,10 @@ class Scheme:
     hardware_raid: bool = True
     fast_inspection: bool = True
     """The BMC itself can tell what the machine is made of."""
+    firmware_settings: bool = True
+    """The settings of the machine's firmware can be read and changed through the BMC."""
+    firmware_updates: bool = True
+    """Firmware can be flashed through the BMC."""
     needs_mac: bool = False
     """The machine cannot be told from others without the MAC address of its boot interface."""
 
@@ -69,6 +75,8 @@ def _by_ipmi(name: str, *, needs_mac: bool = False) -> Scheme:
         secure_boot=False,
         hardware_raid=False,
         fast_inspection=False,
+        firmware_settings=False,
+        firmware_updates=False,
         needs_mac=needs_mac,
     )
 
@@ -90,6 +98,16 @@ SCHEMES: Final[dict[str, Scheme]] = {
     )
 }
 
+GONE: Final[dict[str, str]] = {
+    "ibmc": "redfish or redfish-virtualmedia",
+    "idrac": "idrac-redfish or idrac-virtualmedia",
+    "ilo4": "ipmi",
+    "ilo4-virtualmedia": "ipmi, with which the machine boots over the network",
+    "ilo5": "ilo5-redfish or ilo5-virtualmedia",
+    "irmc": "redfish or redfish-virtualmedia, or ipmi for a controller that has no Redfish",
+}
+"""Schemes of earlier days, whose drivers Ironic has dropped, and what serves such machines now."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
@@ -101,6 +119,8 @@ class Address:
     port: int | None = None
     path: str = ""
     query: str = ""
+    privilege_level: PrivilegeLevel = "ADMINISTRATOR"
+    """What an IPMI session asks for: ?privilegelevel= in the address."""
 
     @property
     def netloc(self) -> str:
@@ -139,13 +159,15 @@ def parse(address: str) -> Address:
     assert match is not None  # every part of the pattern may be empty
     scheme, transport = _known_scheme(scheme_name, address)
     host, port = _host_and_port(match["authority"], address)
+    query = match["query"] or ""
     return Address(
         scheme=scheme,
         transport=transport,
         host=host,
         port=port,
-        path=match["path"],
-        query=match["query"] or "",
+        path=_below_the_host(match["path"], address),
+        query=query,
+        privilege_level="ADMINISTRATOR" if scheme.has_transport else _privilege_level(query, address),
     )
 
 
@@ -154,7 +176,7 @@ def _split_scheme(address: str) -> tuple[str, str]:
         return found[1].lower(), found[2]
     # "host:623" looks just like "scheme:host"; only a known scheme makes it one.
     found = _WITHOUT_SLASHES.fullmatch(address)
-    if found and found[1].lower().partition("+")[0] in SCHEMES:
+    if found and found[1].lower().partition("+")[0] in SCHEMES.keys() | GONE.keys():
         return found[1].lower(), found[2]
     return IPMI.name, address
 
@@ -162,6 +184,10 @@ def _split_scheme(address: str) -> tuple[str, str]:
 def _known_scheme(name: str, address: str) -> tuple[Scheme, Transport]:
     base, plus, transport = name.partition("+")
     scheme = SCHEMES.get(base)
+    if base in GONE:
+        raise InvalidAddress(
+            address, f"Ironic has no driver for the scheme {base!r} any more. Use {GONE[base]}."
+        )
     if scheme is None:
         raise InvalidAddress(address, f"there is no scheme {name!r}. Use one of: {', '.join(SCHEMES)}.")
     if not plus:
@@ -195,6 +221,28 @@ def _host_and_port(authority: str, address: str) -> tuple[str, int | None]:
     if not port.isdecimal() or len(port) > 5 or not 0 < int(port) < 65536:
         raise InvalidAddress(address, f"{port!r} is not a port: a number from 1 to 65535.")
     return host, int(port)
+
+
+def _below_the_host(path: str, address: str) -> str:
+    """A path that begins with two slashes is the name of another host to whoever joins it to the BMC's URL, and what climbs
+    up leaves the place where the BMC keeps its machines."""
+    plain = unquote(path)
+    if plain.startswith("//"):
+        raise InvalidAddress(address, "its path begins with two slashes; write one.")
+    if ".." in plain.split("/") or "\\" in plain:
+        raise InvalidAddress(address, "its path must hold neither '..' nor a backslash.")
+    return path
+
+
+def _privilege_level(query: str, address: str) -> PrivilegeLevel:
+    found = parse_qs(query, keep_blank_values=True).get("privilegelevel", ["ADMINISTRATOR"])[-1]
+    match found:
+        case "ADMINISTRATOR" | "OPERATOR" | "USER" | "CALLBACK":
+            return found
+    raise InvalidAddress(
+        address,
+        f"{found!r} is not a privilege level: ADMINISTRATOR, OPERATOR, USER or CALLBACK.",
+    )
 
 
 def is_host(text: str) -> bool:

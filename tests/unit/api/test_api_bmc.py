@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingot.api.bmc import SCHEMES, Address, InvalidAddress, parse
+from ingot.api.bmc import GONE, SCHEMES, Address, InvalidAddress, parse
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,23 @@ def test_an_address_is_taken_apart(
     )
 
 
-def test_the_query_of_an_ipmi_address_is_kept() -> None:
-    assert parse("ipmi://10.0.0.7:623?privilegelevel=OPERATOR").query == "privilegelevel=OPERATOR"
+@pytest.mark.parametrize(
+    ("query", "level"),
+    [("", "ADMINISTRATOR"), ("?other=1", "ADMINISTRATOR"), ("?privilegelevel=OPERATOR", "OPERATOR")],
+)
+def test_an_ipmi_address_says_with_which_privileges_to_come(query: str, level: str) -> None:
+    assert parse(f"ipmi://10.0.0.7:623{query}").privilege_level == level
+
+
+@pytest.mark.parametrize("scheme", GONE)
+@pytest.mark.parametrize("form", ["{}://10.0.0.7", "{}:10.0.0.7", "{}+https://10.0.0.7/x"])
+def test_a_scheme_of_earlier_days_is_answered_with_what_serves_such_machines_now(
+    scheme: str, form: str
+) -> None:
+    with pytest.raises(InvalidAddress, match=f"no driver for the scheme '{scheme}' any more. Use ") as caught:
+        parse(form.format(scheme))
+    advice = caught.value.problem.partition("Use ")[2]
+    assert any(name in advice.replace(",", "").replace(".", "").split() for name in SCHEMES)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +87,14 @@ def test_the_web_service_of_a_bmc_has_a_url(address: str, root: str) -> None:
         ("", "it names no host"),
         ("redfish://", "it names no host"),
         ("redfish:///redfish/v1/Systems/1", "it names no host"),
-        ("irmc://10.0.0.7", "there is no scheme 'irmc'. Use one of: ipmi, libvirt, redfish"),
+        ("drac://10.0.0.7", "there is no scheme 'drac'. Use one of: ipmi, libvirt, redfish"),
+        ("redfish://h//other/x", "its path begins with two slashes"),
+        ("redfish://h/%2fother/x", "its path begins with two slashes"),
+        ("redfish://h/redfish/v1/../../AccountService", "must hold neither '..' nor a backslash"),
+        ("redfish://h/redfish/%2e%2e/AccountService", "must hold neither '..' nor a backslash"),
+        ("redfish://h/redfish\\v1", "must hold neither '..' nor a backslash"),
+        ("ipmi://10.0.0.7?privilegelevel=ROOT", "'ROOT' is not a privilege level: ADMINISTRATOR, OPERATOR"),
+        ("ipmi://10.0.0.7?privilegelevel=", "'' is not a privilege level"),
         ("ipmi+http://10.0.0.7", "there is no scheme 'ipmi+http'. Use ipmi."),
         ("redfish+ftp://h", r"there is no scheme 'redfish+ftp'. Use redfish+http or redfish+https."),
         ("redfish://fd00::7", "write the IPv6 address in brackets: [fd00::7]."),
@@ -116,16 +138,16 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(address: str) -> N
 
 
 ABILITIES = {
-    # scheme: (ISO, virtual media, secure boot, hardware RAID, fast inspection, needs MAC)
-    "ipmi": (False, False, False, False, False, False),
-    "libvirt": (False, False, False, False, False, True),
-    "redfish": (False, False, True, True, True, False),
-    "ilo5-redfish": (False, False, True, True, True, False),
-    "idrac-redfish": (False, False, True, True, True, False),
-    "redfish-virtualmedia": (True, True, True, True, True, False),
-    "ilo5-virtualmedia": (True, True, True, True, True, False),
-    "idrac-virtualmedia": (True, True, True, True, True, False),
-    "redfish-uefihttp": (True, False, True, True, True, False),
+    # scheme: (ISO, virtual media, secure boot, hardware RAID, fast inspection, firmware, needs MAC)
+    "ipmi": (False, False, False, False, False, False, False),
+    "libvirt": (False, False, False, False, False, False, True),
+    "redfish": (False, False, True, True, True, True, False),
+    "ilo5-redfish": (False, False, True, True, True, True, False),
+    "idrac-redfish": (False, False, True, True, True, True, False),
+    "redfish-virtualmedia": (True, True, True, True, True, True, False),
+    "ilo5-virtualmedia": (True, True, True, True, True, True, False),
+    "idrac-virtualmedia": (True, True, True, True, True, True, False),
+    "redfish-uefihttp": (True, False, True, True, True, True, False),
 }
 
 
@@ -138,6 +160,7 @@ def test_a_scheme_says_what_can_be_done_through_it(name: str) -> None:
         scheme.secure_boot,
         scheme.hardware_raid,
         scheme.fast_inspection,
+        scheme.firmware_settings and scheme.firmware_updates,
         scheme.needs_mac,
     ) == ABILITIES[name]
     assert scheme.needs_provisioning_network is not scheme.boots_from_iso

@@ -1,102 +1,127 @@
-"""What the simulated servers are made of: pure facts, the same over Redfish and in the agent's inventory."""
+"""What the simulated servers are made of: pure facts, the same over Redfish and in the agent's inventory.
+
+A plate names its build. Which drives the operating system sees as which devices is `devices`' to say: RAID changes that.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final, Literal
 
+from ingot.lab.errors import LabError
 from ingot.lab.labfile import Plate
 
-MANUFACTURER: Final = "Ingot"
-MODEL: Final = "Practice Server"
-BIOS_VERSION: Final = "1.0.0"
-BMC_VERSION: Final = "1.0.0"
-CPU_MODEL: Final = "Simulated CPU"
-CPU_MHZ: Final = 2400
-CPUS: Final = 8
-MEMORY_MIB: Final = 16 * 1024
-DISK_NAME: Final = "/dev/sda"
-DISK_BYTES: Final = 20 << 30
 NIC_MBPS: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drive:
+    id: str
+    storage: str = "1"
+    """The controller it is attached to."""
+    model: str
+    size: int
+    rotational: bool = False
+    protocol: Literal["SATA", "SAS", "NVMe"] = "SATA"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """A controller; one without RAID levels passes its drives through."""
+
+    id: str
+    name: str
+    raid_types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hardware:
+    name: str
+    architecture: Literal["x86_64", "aarch64"] = "x86_64"
+    cpu_model: str = "Simulated CPU"
+    cpu_mhz: int = 2400
+    sockets: int = 1
+    cpus: int = 8
+    """Threads of all sockets together."""
+    cpu_flags: tuple[str, ...] = ("sse4_2", "aes", "avx2")
+    memory_mib: int = 16 * 1024
+    storages: tuple[Storage, ...]
+    drives: tuple[Drive, ...]
+
+    def drives_of(self, storage: str) -> list[Drive]:
+        return [drive for drive in self.drives if drive.storage == storage]
+
+
+_RAID: Final = ("RAID0", "RAID1", "RAID5", "RAID10")
+_SSD: Final = "Simulated SSD"
+_HDD: Final = "Simulated HDD"
+
+STANDARD: Final = Hardware(
+    name="standard",
+    storages=(Storage(id="1", name="Controller", raid_types=_RAID),),
+    drives=(
+        Drive(id="1", model=_SSD, size=20 << 30),
+        Drive(id="2", model=_HDD, size=100 << 30, rotational=True),
+        Drive(id="3", model=_HDD, size=100 << 30, rotational=True),
+    ),
+)
+STORAGE: Final = Hardware(
+    name="storage",
+    sockets=2,
+    cpus=64,
+    memory_mib=256 * 1024,
+    storages=(
+        Storage(id="1", name="RAID controller", raid_types=(*_RAID, "RAID6", "RAID50", "RAID60")),
+        Storage(id="2", name="NVMe"),
+    ),
+    drives=(
+        *(
+            Drive(id=str(number), model=_HDD, size=500 << 30, rotational=True, protocol="SAS")
+            for number in range(1, 7)
+        ),
+        Drive(id="7", storage="2", model="Simulated NVMe", size=200 << 30, protocol="NVMe"),
+        Drive(id="8", storage="2", model="Simulated NVMe", size=200 << 30, protocol="NVMe"),
+    ),
+)
+ARM: Final = Hardware(
+    name="arm",
+    architecture="aarch64",
+    cpus=80,
+    cpu_mhz=3000,
+    cpu_flags=("asimd", "aes", "sha2"),
+    memory_mib=64 * 1024,
+    storages=(Storage(id="1", name="NVMe"),),
+    drives=(Drive(id="1", model="Simulated NVMe", size=40 << 30, protocol="NVMe"),),
+)
+BUILDS: Final = {build.name: build for build in (STANDARD, STORAGE, ARM)}
+
+
+def hardware_of(plate: Plate) -> Hardware:
+    try:
+        return BUILDS[plate.build]
+    except KeyError:
+        raise LabError(
+            f"the lab has no build {plate.build!r} for {plate.name}; it has {', '.join(BUILDS)}"
+        ) from None
 
 
 def serial_number(plate: Plate) -> str:
     return plate.system_id.partition("-")[0].upper()
 
 
-def inventory(plate: Plate, boot_mode: str) -> dict[str, Any]:
-    """The hardware as ironic-python-agent reports it. A server booted from virtual media knows no boot interface."""
-    return {
-        "interfaces": [_interface(number, mac) for number, mac in enumerate(plate.macs)],
-        "cpu": {
-            "model_name": CPU_MODEL,
-            "frequency": str(CPU_MHZ),
-            "count": CPUS,
-            "architecture": "x86_64",
-            "flags": ["sse4_2", "aes", "avx2"],
-            "socket_count": 1,
-        },
-        "disks": [_disk(plate)],
-        "memory": {"total": MEMORY_MIB << 20, "physical_mb": MEMORY_MIB},
-        "bmc_address": plate.host,
-        "bmc_v6address": None,
-        "bmc_mac": None,
-        "system_vendor": {
-            "product_name": MODEL,
-            "serial_number": serial_number(plate),
-            "manufacturer": MANUFACTURER,
-            "firmware": {"vendor": MANUFACTURER, "version": BIOS_VERSION, "build_date": "01/01/2026"},
-        },
-        "boot": {"current_boot_mode": boot_mode.lower(), "pxe_interface": None},
-        "hostname": plate.name,
-    }
+def drive_serial(plate: Plate, drive: Drive) -> str:
+    """Printed on the drive: over Redfish and in the inventory it is the same."""
+    return f"{serial_number(plate)}{int(drive.id):02d}"
 
 
-def inspection_data(plate: Plate, boot_mode: str) -> dict[str, Any]:
-    """All that the agent posts after it has looked at the hardware."""
-    return {
-        "inventory": inventory(plate, boot_mode),
-        "root_disk": _disk(plate),
-        "boot_interface": None,
-        "configuration": {
-            "collectors": ["default"],
-            "managers": [{"name": "generic_hardware_manager", "version": "1.2"}],
-        },
-        "error": None,
-    }
-
-
-def _interface(number: int, mac: str) -> dict[str, Any]:
-    return {
-        "name": f"eth{number}",
-        "mac_address": mac,
-        "ipv4_address": None,
-        "ipv6_address": None,
-        "has_carrier": number == 0,
-        "lldp": None,
-        "vendor": "0x1af4",
-        "product": "0x0001",
-        "client_id": None,
-        "biosdevname": None,
-        "speed_mbps": NIC_MBPS,
-        "pci_address": f"0000:00:0{number + 3}.0",
-        "driver": "virtio_net",
-    }
-
-
-def _disk(plate: Plate) -> dict[str, Any]:
-    serial = serial_number(plate)
-    return {
-        "name": DISK_NAME,
-        "model": "Simulated disk",
-        "size": DISK_BYTES,
-        "rotational": False,
-        "wwn": f"0x5000{serial.lower()}0000",
-        "serial": serial,
-        "vendor": MANUFACTURER,
-        "wwn_with_extension": f"0x5000{serial.lower()}0000",
-        "wwn_vendor_extension": None,
-        "hctl": "0:0:0:0",
-        "by_path": "/dev/disk/by-path/pci-0000:00:02.0-ata-1",
-        "logical_sectors": 512,
-        "physical_sectors": 4096,
-    }
+# What the BMC's documents still speak of; they are about to speak of builds and profiles.
+MANUFACTURER: Final = "Ingot"
+MODEL: Final = "Practice Server"
+BIOS_VERSION: Final = "1.0.0"
+BMC_VERSION: Final = "1.0.0"
+CPU_MODEL: Final = STANDARD.cpu_model
+CPU_MHZ: Final = STANDARD.cpu_mhz
+CPUS: Final = STANDARD.cpus
+MEMORY_MIB: Final = STANDARD.memory_mib
+DISK_NAME: Final = "/dev/sda"
+DISK_BYTES: Final = STANDARD.drives[0].size

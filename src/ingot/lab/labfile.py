@@ -29,6 +29,10 @@ class Plate(msgspec.Struct, kw_only=True):
     username: str
     password: str
     macs: list[str]
+    profile: str = "generic"
+    """The vendor's way of building a BMC: a name of `profiles.PROFILES`."""
+    build: str = "standard"
+    """What is inside: a name of `hardware.BUILDS`."""
 
     @property
     def bmc_address(self) -> str:

@@ -17,7 +17,7 @@ from ingot.lab.agent.commands import Commands, PowerSwitch
 from ingot.lab.agent.ironic import IronicApi, NotTaken
 from ingot.lab.chassis import Chassis
 from ingot.lab.errors import LabError
-from ingot.lab.hardware import inspection_data
+from ingot.lab.inventory import inspection_data
 from ingot.lab.listener import Listener
 from ingot.lab.record import Ramdisk
 from ingot.lab.settings import Timings
@@ -43,7 +43,6 @@ class Agent:
         self._commands = Commands(
             chassis, ramdisk, timings, trusted=self._ironic.trusted, power=power, ended=self._told.set
         )
-        self._mode = chassis.record.override.mode
 
     async def run(self) -> None:
         if self._chassis.record.faults.silent_agent:
@@ -85,7 +84,9 @@ class Agent:
                 return
 
     async def _post_inspection(self) -> NotTaken | None:
-        refused = await self._ironic.post_inspection(inspection_data(self._chassis.plate, self._mode))
+        refused = await self._ironic.post_inspection(
+            inspection_data(self._chassis.plate, self._chassis.record)
+        )
         if refused is None:
             self._ramdisk.inspected = True
             self._chassis.note("inspection data were taken")

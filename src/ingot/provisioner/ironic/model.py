@@ -82,9 +82,15 @@ class FullNode(Node, frozen=True, kw_only=True):
     """Which conductor holds the node's lock."""
     automated_clean: bool | None = None
     disable_power_off: bool = False
+    bios_interface: str | None = None
+    boot_interface: str | None = None
     deploy_interface: str | None = None
+    firmware_interface: str | None = None
     inspect_interface: str | None = None
+    management_interface: str | None = None
+    power_interface: str | None = None
     raid_interface: str | None = None
+    vendor_interface: str | None = None
 
     def remembered(self) -> Node:
         """What the cache keeps of it."""
@@ -92,8 +98,15 @@ class FullNode(Node, frozen=True, kw_only=True):
 
     @property
     def bmc_address(self) -> str:
-        address = self.driver_info.get("redfish_address")
-        return address if isinstance(address, str) else "an unknown address"
+        for key in ("redfish_address", "ipmi_address"):
+            if isinstance(address := self.driver_info.get(key), str):
+                return address
+        return "an unknown address"
+
+    def interface(self, kind: str) -> str | None:
+        """The node's interface of a kind, such as boot or raid."""
+        found: str | None = getattr(self, f"{kind}_interface")
+        return found
 
 
 class NodeList(msgspec.Struct):

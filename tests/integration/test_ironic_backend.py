@@ -148,7 +148,7 @@ class World:
             str(self.state),
             "--listen",
             f"127.0.0.1:{self.lab_port}",
-            "--servers",
+            "--count",
             str(servers),
         ]
         self.start(

@@ -17,7 +17,9 @@ from ingot.lab import labfile
 from ingot.lab.client import Lab
 from ingot.lab.errors import LabError
 from ingot.lab.farm import Farm
+from ingot.lab.labfile import NETWORK
 from ingot.lab.manifests import manifests as lab_manifests
+from ingot.lab.profiles import PROFILES
 from ingot.lab.settings import FarmSettings, Timings
 from ingot.lab.views import ServerView
 
@@ -37,11 +39,26 @@ def lab() -> None:
     help="Where the control face listens.",
 )
 @click.option(
-    "--servers",
+    "--count",
     default=3,
     show_default=True,
     type=click.IntRange(0, 2000),
-    help="How many servers there are.",
+    help="How many servers there are; a lab only grows.",
+)
+@click.option(
+    "--network",
+    default=NETWORK,
+    show_default=True,
+    help="Where the servers of a new lab have their addresses, counted up from its start.",
+)
+@click.option(
+    "--profile",
+    "profiles",
+    multiple=True,
+    type=click.Choice(list(PROFILES)),
+    default=["generic"],
+    show_default=True,
+    help="What new servers are built like; given more than once, they take turns.",
 )
 @click.option("--agent-api", required=True, help="Base URL of Ironic's API, for the ramdisk.")
 @click.option(
@@ -65,7 +82,9 @@ def lab() -> None:
 def farm(
     state: StateFolder,
     listen: Listen,
-    servers: int,
+    count: int,
+    network: str,
+    profiles: tuple[str, ...],
     agent_api: str,
     agent_ca: Path | None,
     boot_seconds: float,
@@ -79,7 +98,9 @@ def farm(
     try:
         settings = FarmSettings(
             state=state.path,
-            servers=servers,
+            servers=count,
+            network=network,
+            profiles=profiles,
             listen_host=listen.host,
             listen_port=listen.port,
             agent_api=agent_api,

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from ingot.lab import labfile, samples
+from ingot.lab.certificates import BmcCertificates
 from ingot.lab.chassis import Chassis
 from ingot.lab.control import Control
 from ingot.lab.depot import Depot
@@ -37,9 +38,14 @@ class Farm:
         self._folder = settings.state / "lab"
         self._authority = Authority(settings.state / "ca")
         self.lab: Final[LabFile] = labfile.grown(
-            settings.state, host=settings.listen_host, servers=settings.servers
+            settings.state,
+            host=settings.listen_host,
+            servers=settings.servers,
+            network=settings.network,
+            profiles=settings.profiles,
         )
         self._tls = ServingTls(self._issue)
+        certificates = BmcCertificates(self._authority, lambda: self._tls.authority)
         trusted = client_context(self._authority.ca_file)
         if settings.agent_ca is not None:
             trusted.load_verify_locations(settings.agent_ca)
@@ -60,7 +66,8 @@ class Farm:
             for plate in self.lab.servers
         ]
         self._bmcs = {
-            machine.chassis.plate.name: Bmc(machine, self._tls.context) for machine in self._machines
+            machine.chassis.plate.name: Bmc(machine, certificates.context(machine.chassis.plate.host))
+            for machine in self._machines
         }
 
     @classmethod

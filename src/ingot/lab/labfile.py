@@ -1,22 +1,34 @@
 """`lab.json`: what was built, so that addresses, passwords and MACs outlive the process.
 
-Owns the identity of the servers (`Plate`: what is printed on the machine) and where the farm's listeners are. Ports are
-chosen by the kernel once and kept. The file holds BMC passwords and URLs that are secrets, so only its owner may read it.
+Owns the identity of the servers (`Plate`: what is printed on the machine) and where the farm's listeners are. Every server has
+an address of its own, counted up from the start of the lab's network, and all BMCs have the same port, which is chosen once and
+kept. A plate is never changed: the servers of older labs share one address and keep their ports. The file holds BMC passwords
+and URLs that are secrets, so only its owner may read it.
 """
 
 from __future__ import annotations
 
-import contextlib
+import ipaddress
+import random
 import secrets
 import socket
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from ingot.lab.errors import LabError
 from ingot.trust import random_token, write_private
+
+KEPT_PORTS: Final = range(10_000, 32_768)
+"""Below the range from which the kernel gives ports to outgoing connections: while a listener is away, one of those could take
+its port, or, connecting to it, even meet itself."""
+NETWORK: Final = "127.77.0.0/16"
+"""Where the servers are unless somebody says otherwise: this machine's own, and seldom used."""
+_SCHEMES: Final = {"dell": "idrac-virtualmedia+https"}
+_VIRTUAL_MEDIA: Final = "redfish-virtualmedia+https"
 
 
 class Plate(msgspec.Struct, kw_only=True):
@@ -37,7 +49,8 @@ class Plate(msgspec.Struct, kw_only=True):
     @property
     def bmc_address(self) -> str:
         """The address in the form that a BareMetalHost takes."""
-        return f"redfish-virtualmedia+https://{self.host}:{self.bmc_port}/redfish/v1/Systems/{self.system_id}"
+        scheme = _SCHEMES.get(self.profile, _VIRTUAL_MEDIA)
+        return f"{scheme}://{self.host}:{self.bmc_port}/redfish/v1/Systems/{self.system_id}"
 
 
 class SampleImage(msgspec.Struct, kw_only=True):
@@ -55,6 +68,9 @@ class LabFile(msgspec.Struct, kw_only=True):
     host: str
     depot_port: int
     depot_token: str
+    network: str = NETWORK
+    bmc_port: int = 0
+    """The port of every BMC that has an address of its own; 0 until there is one."""
     control_url: str = ""
     ramdisk_url: str = ""
     images: list[SampleImage] = []
@@ -89,39 +105,73 @@ def save(state: Path, lab: LabFile) -> None:
     write_private(path(state), msgspec.json.format(msgspec.json.encode(lab)))
 
 
-def grown(state: Path, *, host: str, servers: int) -> LabFile:
-    """The lab with at least this many servers; those that are there stay as they are."""
+def grown(
+    state: Path, *, host: str, servers: int, network: str = NETWORK, profiles: Sequence[str] = ("generic",)
+) -> LabFile:
+    """The lab with at least this many servers; those that are there stay as they are. New ones take the profiles in turn."""
     folder = state / "lab"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     if path(state).exists():
         lab = load(state)
     else:
-        (depot_port,) = free_ports(host, 1)
-        lab = LabFile(host=host, depot_port=depot_port, depot_token=random_token().reveal())
-    missing = max(0, servers - len(lab.servers))
-    for port in free_ports(lab.host, missing):
-        lab.servers.append(_plate(f"server-{len(lab.servers) + 1}", lab.host, port))
+        lab = LabFile(
+            host=host, depot_port=free_port(host), depot_token=random_token().reveal(), network=network
+        )
+    _check_network(lab.network, servers)
+    taken = {mac for plate in lab.servers for mac in plate.macs}
+    for number in range(len(lab.servers) + 1, servers + 1):
+        lab.bmc_port = lab.bmc_port or free_port("")
+        plate = _plate(number, lab, _macs(taken), profiles[(number - 1) % len(profiles)])
+        taken.update(plate.macs)
+        lab.servers.append(plate)
     save(state, lab)
     return lab
 
 
-def free_ports(host: str, count: int) -> Sequence[int]:
-    """Ports that are free now, all different: every one is held until the last is chosen."""
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.create_server((host, 0))) for _ in range(count)]
-        return [one.getsockname()[1] for one in sockets]
+def free_port(host: str) -> int:
+    """A port of this address that is free now, and that no outgoing connection gets; "" asks for all addresses at once."""
+    for port in random.sample(KEPT_PORTS, 200):
+        with socket.socket() as probe:
+            try:
+                probe.bind((host, port))
+            except OSError:
+                continue
+            return port
+    raise LabError(
+        f"no port is free on {host or 'this machine'} between {KEPT_PORTS[0]} and {KEPT_PORTS[-1]}"
+    )
 
 
-def _plate(name: str, host: str, port: int) -> Plate:
-    # 52:54:00 is what QEMU gives its cards: locally known, and never a vendor's.
-    first = bytes([0x52, 0x54, 0x00]) + secrets.token_bytes(2)
-    macs = [(first + bytes([last])).hex(":") for last in (0, 1)]
+def _check_network(network: str, servers: int) -> None:
+    try:
+        found = ipaddress.IPv4Network(network)
+    except ValueError as error:
+        raise LabError(f"{network!r} is no network for servers ({error}); give one like {NETWORK}") from None
+    if found.num_addresses < servers + 2:
+        room = max(0, found.num_addresses - 2)
+        raise LabError(
+            f"the network {found} has room for {room} servers, not for {servers}; give a larger one"
+        )
+
+
+def _macs(taken: set[str]) -> list[str]:
+    """Two that no server of the lab has."""
+    while True:
+        # 52:54:00 is what QEMU gives its cards: locally known, and never a vendor's.
+        last = secrets.randbits(24) & ~1
+        macs = [(bytes([0x52, 0x54, 0x00]) + (last + card).to_bytes(3)).hex(":") for card in (0, 1)]
+        if taken.isdisjoint(macs):
+            return macs
+
+
+def _plate(number: int, lab: LabFile, macs: list[str], profile: str) -> Plate:
     return Plate(
-        name=name,
+        name=f"server-{number}",
         system_id=str(uuid.uuid4()),
-        host=host,
-        bmc_port=port,
+        host=str(ipaddress.IPv4Network(lab.network)[number]),
+        bmc_port=lab.bmc_port,
         username="admin",
         password=random_token(20).reveal(),
         macs=macs,
+        profile=profile,
     )

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import random
 import ssl
-from typing import Final
 
 from aiohttp import web
 
 from ingot.lab.errors import LabError
-
-KEPT_PORTS: Final = range(10_000, 32_768)
-"""Below the range from which the kernel gives ports to outgoing connections: while a listener is away, one of those could take
-its port, or, connecting to it, even meet itself."""
+from ingot.lab.labfile import KEPT_PORTS
 
 
 class Listener:

@@ -9,6 +9,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from ingot.lab.errors import LabError
+from ingot.lab.labfile import NETWORK
+from ingot.lab.profiles import profile
 
 _UNFIT: Final = re.compile(r"[^A-Za-z0-9:/.\[\]_~%-]")
 
@@ -48,6 +50,10 @@ class FarmSettings:
 
     state: Path
     servers: int = 3
+    network: str = NETWORK
+    """Where the servers of a new lab have their addresses."""
+    profiles: tuple[str, ...] = ("generic",)
+    """What new servers are built like, in turn."""
     listen_host: str = "127.0.0.1"
     listen_port: int = 0
     agent_api: str
@@ -57,6 +63,8 @@ class FarmSettings:
     timings: Timings = field(default_factory=Timings)
 
     def __post_init__(self) -> None:
+        for name in self.profiles:
+            profile(name)
         url = urlsplit(self.agent_api)
         # It becomes a kernel parameter and a URL, so nothing that either would read differently may be in it.
         if url.scheme not in ("http", "https") or not url.hostname or _UNFIT.search(self.agent_api):

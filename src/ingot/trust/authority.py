@@ -79,6 +79,26 @@ class Authority:
                     self._write_leaf(made, name, hosts)
         return made
 
+    def certify(self, key: ec.EllipticCurvePublicKey, name: str, hosts: Sequence[str]) -> bytes:
+        """A serving certificate, PEM, over a key that the caller keeps; nothing is written."""
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        issuer_key_id = self._certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+        certificate = (
+            _builder(subject, self._certificate.subject, key, CERTIFICATE_LIFE)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(_usage(sign_certificates=False), critical=True)
+            .add_extension(
+                x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]),
+                critical=False,
+            )
+            .add_extension(x509.SubjectAlternativeName(_alternative_names(hosts)), critical=False)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(issuer_key_id), critical=False
+            )
+            .sign(self._key, hashes.SHA256())
+        )
+        return certificate.public_bytes(serialization.Encoding.PEM)
+
     def _ready(self) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
         """The CA as it is on disk, made or renewed first where it has to be."""
         if not self.ca_file.exists() or self._is_due(self._read()[0]):
@@ -128,24 +148,9 @@ class Authority:
 
     def _write_leaf(self, made: Certificate, name: str, hosts: Sequence[str]) -> None:
         key = ec.generate_private_key(ec.SECP256R1())
-        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        issuer_key_id = self._certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
-        certificate = (
-            _builder(subject, self._certificate.subject, key.public_key(), CERTIFICATE_LIFE)
-            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(_usage(sign_certificates=False), critical=True)
-            .add_extension(
-                x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]),
-                critical=False,
-            )
-            .add_extension(x509.SubjectAlternativeName(_alternative_names(hosts)), critical=False)
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(issuer_key_id), critical=False
-            )
-            .sign(self._key, hashes.SHA256())
-        )
+        certificate = self.certify(key.public_key(), name, hosts)
         write_private(made.key_file, _key_bytes(key))
-        write_public(made.cert_file, certificate.public_bytes(serialization.Encoding.PEM))
+        write_public(made.cert_file, certificate)
 
     def _still_good(self, made: Certificate, hosts: Sequence[str]) -> bool:
         if not (made.cert_file.exists() and made.key_file.exists()):

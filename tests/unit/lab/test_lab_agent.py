@@ -24,7 +24,7 @@ async def test_look_up_gives_the_token_that_every_heartbeat_carries(bench: Bench
     await bench.boot_ramdisk()
     beat = bench.ironic.heartbeats[0]
     assert beat["agent_token"] == TOKEN
-    assert beat["callback_url"].startswith("https://127.0.0.1:")
+    assert beat["callback_url"].startswith(f"https://{bench.plate.host}:")
     assert "BEGIN CERTIFICATE" in beat["agent_verify_ca"]
     assert "PRIVATE KEY" not in beat["agent_verify_ca"]
 

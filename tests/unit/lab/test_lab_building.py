@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import stat
 from pathlib import Path
 
@@ -45,9 +46,60 @@ def test_a_lab_grows_and_never_changes_or_loses_a_server(tmp_path: Path) -> None
     fewer = labfile.grown(tmp_path, host="127.0.0.1", servers=1)
     assert more.servers[:2] == first.servers
     assert fewer.servers == more.servers
-    assert len({plate.bmc_port for plate in more.servers}) == 4
+    assert [plate.host for plate in more.servers] == [f"127.77.0.{number}" for number in (1, 2, 3, 4)]
+    assert {plate.bmc_port for plate in more.servers} == {more.bmc_port}
     assert len({plate.password for plate in more.servers}) == 4
     assert [plate.name for plate in more.servers] == ["server-1", "server-2", "server-3", "server-4"]
+
+
+def test_the_servers_of_an_older_lab_stay_where_they_are_and_new_ones_get_their_own_address(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "lab").mkdir()
+    old = {
+        "name": "server-1",
+        "system_id": "11111111-2222-3333-4444-555555555555",
+        "host": "127.0.0.1",
+        "bmc_port": 4711,
+        "username": "admin",
+        "password": "x",
+        "macs": ["52:54:00:00:00:00", "52:54:00:00:00:01"],
+    }
+    older = {"host": "127.0.0.1", "depot_port": 4712, "depot_token": "t", "servers": [old]}
+    labfile.path(tmp_path).write_text(json.dumps(older))
+    lab = labfile.grown(tmp_path, host="127.0.0.1", servers=2)
+    first, second = lab.servers
+    assert (first.host, first.bmc_port, first.profile) == ("127.0.0.1", 4711, "generic")
+    assert (second.host, second.bmc_port) == ("127.77.0.2", lab.bmc_port)
+
+
+def test_a_thousand_servers_differ_in_address_password_and_macs(tmp_path: Path) -> None:
+    lab = labfile.grown(tmp_path, host="127.0.0.1", servers=1000, network="127.99.4.0/22")
+    assert len({plate.host for plate in lab.servers}) == 1000
+    assert (lab.servers[0].host, lab.servers[-1].host) == ("127.99.4.1", "127.99.7.232")
+    assert len({plate.password for plate in lab.servers}) == 1000
+    assert len({mac for plate in lab.servers for mac in plate.macs}) == 2000
+
+
+@pytest.mark.parametrize(
+    ("network", "told"),
+    [
+        ("127.99.0.0/28", "has room for 14 servers, not for 20"),
+        ("127.99.0.1/16", "host bits set"),
+        ("fd00::/64", "is no network for servers"),
+        ("here", "is no network for servers"),
+    ],
+)
+def test_a_network_that_does_not_fit_is_named(tmp_path: Path, network: str, told: str) -> None:
+    with pytest.raises(LabError, match=told):
+        labfile.grown(tmp_path, host="127.0.0.1", servers=20, network=network)
+
+
+def test_a_mix_of_profiles_is_dealt_out_in_turn(tmp_path: Path) -> None:
+    lab = labfile.grown(tmp_path, host="127.0.0.1", servers=3, profiles=("dell", "hpe"))
+    assert [plate.profile for plate in lab.servers] == ["dell", "hpe", "dell"]
+    assert lab.servers[0].bmc_address.startswith("idrac-virtualmedia+https://127.77.0.1:")
+    assert lab.servers[1].bmc_address.startswith("redfish-virtualmedia+https://127.77.0.2:")
 
 
 def test_only_its_owner_reads_the_lab_file(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ class FarmProcess:
             "farm",
             "--state",
             str(self._state),
-            "--servers",
+            "--count",
             "1",
             "--agent-api",
             self._agent_api,
@@ -133,15 +133,16 @@ async def test_an_agent_whose_port_is_taken_waits_for_it(tmp_path: Path, ironic:
     settings = FarmSettings(state=tmp_path, servers=1, agent_api=ironic.url, timings=FAST)
     async with Farm.running(settings), Lab.open(tmp_path) as lab:
         await Bench(tmp_path, lab, ironic).boot_ramdisk()
-    port = urlsplit(ironic.heartbeats[-1]["callback_url"]).port
+    url = urlsplit(ironic.heartbeats[-1]["callback_url"])
+    host, port = str(url.hostname), url.port
     heard = len(ironic.heartbeats)
 
     async def again() -> bool:
         return len(ironic.heartbeats) > heard
 
-    with socket.create_server(("127.0.0.1", port)) as taken:
+    with socket.create_server((host, port)) as taken:
         async with Farm.running(settings), Lab.open(tmp_path) as lab:
-            await Bench(tmp_path, lab, ironic).said(f"cannot listen on 127.0.0.1:{port}")
+            await Bench(tmp_path, lab, ironic).said(f"cannot listen on {host}:{port}")
             taken.close()
             await until(again, "a heartbeat once the port is free")
     assert ironic.heartbeats[-1] == ironic.heartbeats[0]
@@ -240,7 +241,7 @@ async def test_a_farm_that_listens_elsewhere_still_vouches_for_its_servers(
         settings = FarmSettings(state=tmp_path, servers=1, agent_api=ironic.url, listen_host=host)
         async with Farm.running(settings), Lab.open(tmp_path) as lab:
             bench = Bench(tmp_path, lab, ironic)
-            assert bench.plate.host == "127.0.0.1"
+            assert bench.plate.host == "127.77.0.1"
             assert (await bench.bmc("GET"))[0] == 200
             assert (await bench.server()).power == "Off"
 

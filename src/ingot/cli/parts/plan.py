@@ -121,7 +121,7 @@ def lab(
         name="lab",
         argv=ingot(
             *("lab", "farm", "--state", str(state.path), "--listen", f"127.0.0.1:{port}"),
-            *("--servers", str(wishes.servers), "--agent-api", ironic.base_url),
+            *("--count", str(wishes.servers), "--agent-api", ironic.base_url),
         ),
         ready_line="lab ready",
         probe=connects(port, trusted.ca_file),

@@ -13,12 +13,13 @@ from ingot.api.admission import references
 from ingot.api.admission.errors import FieldError, forbidden, invalid, not_supported, required
 from ingot.api.admission.others import Others
 from ingot.api.admission.rules import Document, Rules
-from ingot.api.admission.urls import DOWNLOAD_SCHEMES, WEB_SCHEMES, url, without_password
+from ingot.api.admission.urls import url
 from ingot.api.bmceventsubscription import BMCEventSubscription
 from ingot.api.dataimage import DataImage
 from ingot.api.firmwareschema import FIRMWARE_SCHEMAS, FirmwareSchema
 from ingot.api.hostfirmwarecomponents import COMPONENTS, NIC_PREFIX, HostFirmwareComponents
 from ingot.api.hostfirmwaresettings import HostFirmwareSettings, is_secret, problems_with_settings
+from ingot.api.inputs.urls import DOWNLOAD_SCHEMES, WEB_SCHEMES, without_password
 from ingot.api.meta import Key
 from ingot.api.preprovisioningimage import PreprovisioningImage
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ingot.api.admission.errors import FieldError, forbidden, invalid, required
-from ingot.api.admission.urls import DOWNLOAD_SCHEMES, PRINTABLE, WEB_SCHEMES, url
+from ingot.api.admission.urls import url
 from ingot.api.baremetalhost import INSTALL_COREOS, BareMetalHost, CustomDeploy, Image
 from ingot.api.hostclaim import HostClaim
+from ingot.api.inputs import checksums
+from ingot.api.inputs.urls import DOWNLOAD_SCHEMES, PRINTABLE, WEB_SCHEMES
 
 
 def image(host: BareMetalHost | HostClaim) -> Iterator[FieldError]:
@@ -59,7 +61,7 @@ def _checksum(found: Image) -> Iterator[FieldError]:
                 "an image that is written to disk needs a checksum, or the URL of a file that holds it. "
                 "Without one nobody can tell whether what arrives is what was meant.",
             )
-    elif "://" in found.checksum:
+    elif checksums.is_url(found.checksum):
         yield from url(path, found.checksum, WEB_SCHEMES)
     elif not PRINTABLE.fullmatch(found.checksum):
         yield invalid(path, found.checksum, "a checksum is written in hexadecimal digits, without spaces.")

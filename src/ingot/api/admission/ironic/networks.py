@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from ingot.api.admission.errors import FieldError, forbidden, invalid, required
-from ingot.api.admission.urls import WEB_SCHEMES, url
+from ingot.api.admission.urls import url
+from ingot.api.inputs.urls import WEB_SCHEMES
 from ingot.api.ironic import Ironic, Keepalived, Networking
 from ingot.api.ironic.dhcp import read_address
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from ingot.services import environment as environments
-from ingot.services import ownership, schema
+from ingot.services import hardware, ironic_image, ownership, schema
+from ingot.services.codec import variables
 from ingot.services.environment import IronicEnvironment, Progress, without_ours
 from ingot.services.errors import ProgramMissing, SettingsError
 from ingot.services.ironic_conf import render
@@ -46,11 +47,14 @@ def made_ready(settings: IronicSettings, inherited: Mapping[str, str], progress:
     """Everything in place, and this process the owner of the state folder: what is left is to become the command."""
     os.umask(0o077)
     _make_folders(settings)
+    for sentence in ironic_image.passed_over(inherited):
+        progress(f"Warning: {sentence}")
     path = program_path(settings, inherited.get("PATH", os.defpath))
     made = environments.ensure(settings.version, progress)
     lock = ownership.take(settings.paths.lock_file)
-    prepare(settings)
-    schema.bring_up_to_date(DatabaseSync(settings, made, lock), progress)
+    prepare(settings, driven(path, progress))
+    if not settings.skip_dbsync:
+        schema.bring_up_to_date(DatabaseSync(settings, made, lock), progress)
     _lead_own_group()
     arguments = (str(made.program("ironic")), "--config-file", str(settings.paths.config_file))
     return Command(arguments, child_environment(settings, made, inherited, path))
@@ -61,14 +65,39 @@ def _make_folders(settings: IronicSettings) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
-def prepare(settings: IronicSettings) -> None:
+def driven(path: str, progress: Progress) -> tuple[str, ...]:
+    """The hardware types that can be driven from here. One whose program is missing is left out: Ironic would not start.
+
+    Who wants to know later asks `GET /v1/drivers`, which lists those that are there.
+    """
+    missing = {
+        name: program for name, program in hardware.programs().items() if not shutil.which(program, path=path)
+    }
+    for name, program in missing.items():
+        progress(
+            f"Warning: {program} is not on PATH, so hosts of the type {name} cannot be managed. "
+            f"Install the package {program} and start again; everything else works without."
+        )
+    return tuple(name for name in hardware.ALL if name not in missing)
+
+
+def prepare(settings: IronicSettings, drives: tuple[str, ...] = hardware.ALL) -> None:
     """htpasswd and ironic.conf, as Ironic finds them at its start."""
     for variable, file in _given_files(settings).items():
         if not (file.is_file() and os.access(file, os.R_OK)):
             raise SettingsError(f"{variable} names {file}, which is not a file that can be read.")
-    password = _password(settings.password_file)
-    write_private(settings.paths.htpasswd_file, f"{htpasswd_line(settings.username, password)}\n".encode())
-    write_private(settings.paths.config_file, render(settings).encode())
+    write_private(settings.paths.htpasswd_file, f"{_callers(settings)}\n".encode())
+    write_private(settings.paths.config_file, render(settings, drives).encode())
+
+
+def _callers(settings: IronicSettings) -> str:
+    """The lines of the htpasswd file."""
+    if settings.htpasswd:
+        return "\n".join(line.strip() for line in settings.htpasswd.reveal().splitlines())
+    # That both are there is a rule of the settings.
+    assert settings.username is not None
+    assert settings.password_file is not None
+    return htpasswd_line(settings.username, _password(settings.password_file))
 
 
 def _password(file: Path) -> Secret:
@@ -108,23 +137,17 @@ def child_environment(
     settings: IronicSettings, made: IronicEnvironment, inherited: Mapping[str, str], path: str
 ) -> dict[str, str]:
     """What Ironic and its children see: what we see, without our own variables, which can hold a database password."""
-    ours = settings.to_environment()
+    ours = {*settings.to_environment(), *ironic_image.SPELLINGS}
     kept = {name: value for name, value in without_ours(inherited).items() if name not in ours}
     return kept | {"PATH": f"{made.bin}{os.pathsep}{path}"}
 
 
 def _given_files(settings: IronicSettings) -> dict[str, Path]:
-    files = {
-        "IRONIC_CERT_FILE": settings.cert_file,
-        "IRONIC_KEY_FILE": settings.key_file,
-        "IRONIC_CACERT_FILE": settings.ca_file,
-        "INGOT_IRONIC_PASSWORD_FILE": settings.password_file,
-        "BMC_CACERT_FILE": settings.bmc_ca_file,
-        "WEBSERVER_CACERT_FILE": settings.webserver_ca_file,
-        "INGOT_PUSH_CA_FILE": settings.push_ca_file,
-        "INGOT_PUSH_TOKEN_FILE": settings.push_token_file,
-    }
-    return {variable: file for variable, file in files.items() if file}
+    """The files that whoever started us names: those of the settings, apart from what we write ourselves."""
+    named = (
+        (variable, getattr(settings, field)) for field, (variable, _) in variables(IronicSettings).items()
+    )
+    return {variable: file for variable, file in named if isinstance(file, Path)}
 
 
 def _lead_own_group() -> None:

@@ -7,10 +7,11 @@ writes it to disk keeps it private. Which options there are, and why, is in `iro
 from __future__ import annotations
 
 import textwrap
-from itertools import groupby
 from typing import Final
 
-from ingot.services.ironic_options import Option, options
+from ingot.services import hardware
+from ingot.services.ironic_options import options
+from ingot.services.option import Option
 from ingot.services.settings import IronicSettings
 
 _HEADER: Final = """\
@@ -20,14 +21,14 @@ _HEADER: Final = """\
 _WIDTH: Final = 120
 
 
-def render(settings: IronicSettings) -> str:
-    """The text of ironic.conf."""
-    chosen = sorted(options(settings), key=lambda option: option.group != "DEFAULT")
-    parts = [_HEADER]
-    for group, members in groupby(chosen, key=lambda option: option.group):
-        parts.append(f"\n[{group}]\n")
-        parts.extend(_lines(option) for option in members)
-    return "".join(parts)
+def render(settings: IronicSettings, drives: tuple[str, ...] = hardware.ALL) -> str:
+    """The text of ironic.conf, for a machine that has the programs for these hardware types."""
+    by_group: dict[str, list[Option]] = {"DEFAULT": []}
+    for option in options(settings, drives):
+        by_group.setdefault(option.group, []).append(option)
+    return _HEADER + "".join(
+        f"\n[{group}]\n" + "".join(map(_lines, members)) for group, members in by_group.items()
+    )
 
 
 def _lines(option: Option) -> str:

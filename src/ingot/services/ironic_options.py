@@ -1,61 +1,35 @@
 """The options of Ironic that differ from its own defaults: group, option, value, and the reason.
 
-Pure. The reason is a sentence for whoever opens ironic.conf on a broken machine; `ironic_conf` writes it above its option.
-What is not here is as Ironic has it.
+Pure. `ironic_conf` writes each reason above its option. What is not here is as Ironic has it; how much work Ironic takes on at
+once, and how long it is patient with a BMC, is in `ironic_tuning`, what it can drive in `hardware`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
 
+from ingot.services import hardware
+from ingot.services.hardware import hardware_options
+from ingot.services.ironic_tuning import tuning_options
+from ingot.services.option import Option, switch
+from ingot.services.ramdisk_arguments import for_every_ramdisk, for_inspection
 from ingot.services.settings import IronicSettings
 
-# What a redfish host can be made of. Every kind needs at least one interface that works, or Ironic's worker does not start;
-# so each list is written out. Other hardware types join here.
-_INTERFACES: Final = {
-    "bios": "redfish,no-bios",
-    "boot": "redfish-virtual-media",
-    "console": "no-console",
-    "deploy": "direct,ramdisk,custom-agent",
-    "firmware": "redfish,no-firmware",
-    "inspect": "agent,redfish,no-inspect",
-    "management": "redfish",
-    "network": "noop",
-    "power": "redfish",
-    "raid": "no-raid,agent,redfish",
-    "rescue": "no-rescue",
-    "storage": "noop",
-    "vendor": "redfish,no-vendor",
-}
 
-
-class Option(NamedTuple):
-    """One line of ironic.conf, and why it is there."""
-
-    group: str
-    name: str
-    value: str
-    reason: str
-
-
-def options(settings: IronicSettings) -> Iterator[Option]:
-    """Every option that is set, group by group."""
+def options(settings: IronicSettings, drives: tuple[str, ...] = hardware.ALL) -> Iterator[Option]:
+    """Every option that is set, group by group. `drives`: the hardware types that this machine has the programs for."""
     yield from _identity(settings)
-    yield from _hardware()
+    yield from hardware_options(drives)
     yield from _api(settings)
     yield from _database(settings)
     yield from _agent(settings)
+    yield from tuning_options(settings)
     yield from _conductor(settings)
     yield from _deploy(settings)
     yield from _inspection(settings)
     yield from _bmc(settings)
     yield from _boot_files(settings)
     yield from _push(settings)
-
-
-def _switch(value: bool) -> str:
-    return "true" if value else "false"
 
 
 def _identity(settings: IronicSettings) -> Iterator[Option]:
@@ -81,7 +55,7 @@ def _identity(settings: IronicSettings) -> Iterator[Option]:
         group, "tempdir", str(settings.paths.temporary), "Config drives are built here; they hold user data."
     )
     yield Option(group, "use_stderr", "true", "Whoever runs this process keeps its log.")
-    yield Option(group, "debug", _switch(settings.debug), "More log; also makes agents talkative.")
+    yield Option(group, "debug", switch(settings.debug), "More log; also makes agents talkative.")
     yield Option(
         group,
         "notification_level",
@@ -102,38 +76,27 @@ def _identity(settings: IronicSettings) -> Iterator[Option]:
     )
 
 
-def _hardware() -> Iterator[Option]:
-    yield Option("DEFAULT", "enabled_hardware_types", "redfish", "What drives hosts today.")
-    for kind, names in _INTERFACES.items():
-        reason = f"The {kind} interfaces that hosts may use."
-        yield Option("DEFAULT", f"enabled_{kind}_interfaces", names, reason)
-    yield Option(
-        "DEFAULT", "default_deploy_interface", "direct", "The agent downloads and writes the image itself."
-    )
-    yield Option(
-        "DEFAULT",
-        "default_inspect_interface",
-        "agent",
-        "Only the agent sees disks and NICs as the host will.",
-    )
-    yield Option("DEFAULT", "default_network_interface", "noop", "There is no Neutron.")
-
-
 def _api(settings: IronicSettings) -> Iterator[Option]:
-    yield Option("api", "host_ip", settings.listen_address, "Where the API listens.")
-    yield Option("api", "port", str(settings.listen_port), "Its port.")
-    yield Option("api", "enable_ssl_api", "true", "Passwords and agent tokens travel here.")
-    yield Option(
-        "api", "cert_file", str(settings.cert_file), "A renewed certificate is loaded at SIGHUP or restart."
-    )
-    yield Option("api", "key_file", str(settings.key_file), "The key of that certificate.")
-    yield Option(
-        "api",
-        "server_tls_minimum_version",
-        "1.2",
-        "Ironic's default of 1.3 shuts out ramdisks with an older OpenSSL.",
-    )
-    yield Option("api", "public_endpoint", settings.base_url, "The links in answers.")
+    if settings.api_socket:
+        yield Option("api", "unix_socket", str(settings.api_socket), "Only who may open this file can call.")
+        yield Option(
+            "api", "unix_socket_mode", "600", "The operator and the front server run as the same user."
+        )
+    else:
+        private = settings.reverse_proxy
+        yield Option(
+            "api",
+            "host_ip",
+            "127.0.0.1" if private else settings.listen_address,
+            "Where the API listens; with a front server nobody else reaches it."
+            if private
+            else "Where the API listens.",
+        )
+        yield Option(
+            "api", "port", settings.private_port if private else str(settings.listen_port), "Its port."
+        )
+        yield from _api_tls(settings)
+    yield Option("api", "public_endpoint", settings.api_url, "The links in answers.")
     yield Option(
         "api",
         "ramdisk_heartbeat_timeout",
@@ -142,6 +105,23 @@ def _api(settings: IronicSettings) -> Iterator[Option]:
     )
     yield Option(
         "service_catalog", "endpoint_override", settings.base_url, "The URL that agents are told to call."
+    )
+
+
+def _api_tls(settings: IronicSettings) -> Iterator[Option]:
+    yield Option("api", "enable_ssl_api", "true", "Passwords and agent tokens travel here.")
+    yield Option(
+        "api",
+        "cert_file",
+        str(settings.cert_file),
+        "A renewed certificate is taken up by the plugin, at once.",
+    )
+    yield Option("api", "key_file", str(settings.key_file), "The key of that certificate.")
+    yield Option(
+        "api",
+        "server_tls_minimum_version",
+        "1.2",
+        "Ironic's default of 1.3 shuts out ramdisks with an older OpenSSL.",
     )
 
 
@@ -209,56 +189,7 @@ def _agent(settings: IronicSettings) -> Iterator[Option]:
 def _conductor(settings: IronicSettings) -> Iterator[Option]:
     group = "conductor"
     yield Option(
-        group,
-        "force_power_state_during_sync",
-        "false",
-        "Power is the operator's decision. Forcing it back could switch off a running host after one wrong reading.",
-    )
-    yield Option(
-        group,
-        "node_history",
-        "true",
-        "The only place where the reason of a failed step survives: the power-off after it clears last_error.",
-    )
-    yield Option(
-        group,
-        "sync_power_state_interval",
-        str(settings.power_sync_interval),
-        "Five requests to each BMC in each cycle; this is how a change behind our back is noticed.",
-    )
-    yield Option(
-        group,
-        "power_failure_recovery_interval",
-        str(settings.power_recovery_interval),
-        "How soon a BMC that came back is noticed.",
-    )
-    yield Option(
-        group,
-        "power_state_change_timeout",
-        "120",
-        "Large servers take more than Ironic's minute to switch on.",
-    )
-    yield Option(
-        group,
-        "check_provision_state_interval",
-        str(settings.provision_check_interval),
-        "How often waiting hosts are checked against the time-outs below.",
-    )
-    for name in ("deploy_callback", "clean_callback", "service_callback", "inspect_wait"):
-        reason = "How long a host may go without a word from its agent."
-        yield Option(group, f"{name}_timeout", str(settings.agent_callback_timeout), reason)
-    yield Option(
-        group, "automated_clean", _switch(settings.automated_clean), "What the last user left is erased."
-    )
-    yield Option(group, "workers_pool_size", "300", "Waiting for power or for an agent holds a worker each.")
-    yield Option(
-        group, "max_concurrent_deploy", "250", "Most of a deployment is waiting; more is refused, not queued."
-    )
-    yield Option(
-        group,
-        "max_concurrent_clean",
-        "250",
-        "A rack that is registered is cleaned all at once; more is refused, not queued.",
+        group, "automated_clean", switch(settings.automated_clean), "What the last user left is erased."
     )
     yield Option(
         group,
@@ -266,8 +197,24 @@ def _conductor(settings: IronicSettings) -> Iterator[Option]:
         str(settings.paths.http_root),
         "A file:// URL reaches these files and no others.",
     )
+    yield Option(
+        group,
+        "verify_step_priority_override",
+        "management.clear_job_queue:90",
+        "An iDRAC that still has jobs of its last owner refuses new ones.",
+    )
+    usual = "What a host boots that names no ramdisk of its own."
+    for name in ("deploy_kernel", "deploy_ramdisk", "deploy_kernel_by_arch", "deploy_ramdisk_by_arch"):
+        if given := getattr(settings, name):
+            yield Option(group, name, given, usual)
+    if settings.bootloader:
+        yield Option(
+            group, "bootloader", settings.bootloader, "The EFI partition of ISOs that Ironic builds."
+        )
     yield Option("dhcp", "dhcp_provider", "none", "There is no Neutron.")
     yield Option("nova", "send_power_notifications", "false", "There is no Nova.")
+    if settings.oci_auth_file:
+        yield Option("oci", "authentication_config", str(settings.oci_auth_file), "Who we are at registries.")
 
 
 def _deploy(settings: IronicSettings) -> Iterator[Option]:
@@ -281,11 +228,11 @@ def _deploy(settings: IronicSettings) -> Iterator[Option]:
         yield Option(
             group, "external_http_url", settings.external_http_url, "The same folder, as BMCs reach it."
         )
-    if settings.external_callback_url:
+    if settings.external_callback:
         yield Option(
             group,
             "external_callback_url",
-            settings.external_callback_url,
+            settings.external_callback,
             "This API, as agents on virtual media reach it.",
         )
     yield Option(
@@ -300,7 +247,7 @@ def _deploy(settings: IronicSettings) -> Iterator[Option]:
     yield Option(
         group,
         "fast_track",
-        _switch(settings.fast_track),
+        switch(settings.fast_track),
         "Whether a booted agent is kept for the next operation.",
     )
     yield Option(
@@ -312,10 +259,26 @@ def _deploy(settings: IronicSettings) -> Iterator[Option]:
 def _inspection(settings: IronicSettings) -> Iterator[Option]:
     group = "inspector"
     yield Option(
-        group, "power_off", _switch(not settings.fast_track), "A host that waits to be used stays off."
+        group, "power_off", switch(not settings.fast_track), "A host that waits to be used stays off."
     )
     yield Option(group, "add_ports", "all", "Every NIC is a port: with virtual media no NIC is the boot NIC.")
     yield Option(group, "keep_ports", "present", "A NIC that was taken out takes its port along.")
+    yield Option(
+        group,
+        "require_managed_boot",
+        "false",
+        "A ramdisk that was booted in another way, by a person or by DHCP, may report too.",
+    )
+    yield Option(
+        group,
+        "extra_kernel_params",
+        for_inspection(settings),
+        "What the ramdisk looks at; only ramdisks that Ironic puts together are told.",
+    )
+    if settings.force_dhcp:
+        yield Option(
+            group, "force_dhcp", "true", "Network data of the host is for its image, not for inspection."
+        )
     yield Option(
         group,
         "hooks",
@@ -330,26 +293,10 @@ def _bmc(settings: IronicSettings) -> Iterator[Option]:
         yield Option(
             group, "verify_ca", str(settings.bmc_ca_file), "Who is believed when a BMC shows its certificate."
         )
-    yield Option(
-        group,
-        "connection_attempts",
-        "1",
-        "The Redfish library tries again by itself; Ironic's five rounds around it hold a worker for minutes on a dead BMC.",
-    )
-    yield Option(
-        group,
-        "connect_timeout",
-        str(settings.bmc_connect_timeout),
-        "A BMC that is there answers within this many seconds.",
-    )
-    interval = str(settings.bmc_task_interval)
-    yield Option(
-        group,
-        "firmware_update_status_interval",
-        interval,
-        "Also the pace of settings applied without a ramdisk.",
-    )
-    yield Option(group, "raid_config_status_interval", interval, "The pace of looking after a RAID job.")
+    yield Option(group, "use_swift", "false", "There is no Swift: what is published lies in http_root.")
+    reason = "The command line of ramdisks that Ironic puts together; never with ipa-insecure."
+    yield Option(group, "kernel_append_params", for_every_ramdisk(settings), reason)
+    yield Option("pxe", "kernel_append_params", for_every_ramdisk(settings), reason)
 
 
 def _boot_files(settings: IronicSettings) -> Iterator[Option]:

@@ -1,25 +1,25 @@
-"""The settings of the Ironic service: one typed value, to and from the environment.
+"""The settings of the Ironic service and of its front server: one typed value, to and from the environment.
 
 Owns the names of the environment variables. Where ironic-image has a name for something, it is that name; what it has no name
 for starts with INGOT_. `from_environment` and `to_environment` are each other's inverse, so whoever starts the service builds
 the value, and the service reads the same value. A value that is wrong cannot be built: the error names the variable, what was
-found and what is expected.
+found and what is expected (`settings_rules`). What ironic-image knows and we do not take is in `ironic_image`.
 
-Nothing is read from disk here. Passwords and tokens are named by file, never by value; the one exception is a database URL,
-which may hold a password and is therefore a `Secret`.
+Nothing is read from disk here. Passwords and tokens are named by file; where ironic-image has a value instead (a database
+password, the lines of an htpasswd file), it is a `Secret`.
 Anything Ironic can be told beyond this goes by `OS_<GROUP>__<OPTION>`, which Ironic itself reads and prefers to its file.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final
-from urllib.parse import urlsplit
+from urllib.parse import quote
 
+from ingot.services import ironic_image, settings_rules
 from ingot.services.codec import Variable, defaults, from_text, to_text, variables
 from ingot.services.errors import SettingsError
 from ingot.trust import Secret
@@ -46,6 +46,8 @@ class IronicPaths:
     agent_logs: Annotated[Path, Variable("INGOT_IRONIC_AGENT_LOGS")]
     temporary: Annotated[Path, Variable("INGOT_IRONIC_TEMPORARY")]
     locks: Annotated[Path, Variable("INGOT_IRONIC_LOCKS")]
+    socket_file: Annotated[Path, Variable("INGOT_IRONIC_SOCKET_FILE")]
+    files_key_file: Annotated[Path, Variable("INGOT_IRONIC_FILES_KEY_FILE")]
     programs: Annotated[Path, Variable("INGOT_IRONIC_PROGRAMS")]
 
     def __post_init__(self) -> None:
@@ -77,50 +79,86 @@ class IronicPaths:
             agent_logs=state / "agent-logs",
             temporary=state / "tmp",
             locks=state / "locks",
+            socket_file=state / "ironic.sock",
+            files_key_file=state / "files-key",
             programs=state / "bin",
         )
 
     @property
     def folders(self) -> tuple[Path, ...]:
         """What has to exist before Ironic starts."""
-        files = (self.config_file, self.htpasswd_file, self.database_file, self.lock_file)
-        named = (getattr(self, f.name) for f in dataclasses.fields(self) if not f.name.endswith("_file"))
-        return tuple(dict.fromkeys((*named, *(file.parent for file in files))))
+        places = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return tuple(
+            dict.fromkeys(
+                place.parent if name.endswith("_file") else place
+                for name, place in sorted(places.items(), key=lambda item: item[0].endswith("_file"))
+            )
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IronicSettings:
     """All that decides how Ironic runs.
 
-    `ip` is the address it listens on (every address with `listen_all`) and the name of its conductor unless `conductor_host`
-    says otherwise; that name must stay the same across restarts, because it is how a conductor finds its own locks again.
-    `base_url` is where the operator and the agents call; `external_callback_url` replaces it for agents that reach Ironic by
-    another way. Every interval is in whole seconds.
+    `ip` is the address of this Ironic and the name of its conductor unless `conductor_host` says otherwise; that name must stay
+    the same across restarts, because it is how a conductor finds its own locks again. Ironic listens on `ip` (every address
+    with `listen_all`) and `listen_port`, unless there is a front server (`reverse_proxy`): then that one listens there, and
+    Ironic on loopback or a Unix socket (`private_port`). `api_url` is where the operator calls, `base_url` where agents do, and
+    `external_callback_url` replaces that for agents that come from elsewhere. Every interval is in whole seconds.
     """
 
     paths: IronicPaths
     cert_file: Annotated[Path, Variable("IRONIC_CERT_FILE")]
     key_file: Annotated[Path, Variable("IRONIC_KEY_FILE")]
     ca_file: Annotated[Path, Variable("IRONIC_CACERT_FILE")]
-    username: Annotated[str, Variable("INGOT_IRONIC_USERNAME")]
-    password_file: Annotated[Path, Variable("INGOT_IRONIC_PASSWORD_FILE")]
+
+    # Who may call: a name and a password, or lines of an htpasswd file.
+    username: Annotated[str | None, Variable("INGOT_IRONIC_USERNAME")] = None
+    password_file: Annotated[Path | None, Variable("INGOT_IRONIC_PASSWORD_FILE")] = None
+    htpasswd: Annotated[Secret | None, Variable("IRONIC_HTPASSWD")] = None
 
     version: Annotated[str, Variable("INGOT_IRONIC_VERSION")] = "39"
     ip: Annotated[str, Variable("IRONIC_IP")] = "127.0.0.1"
     listen_port: Annotated[int, Variable("IRONIC_LISTEN_PORT")] = 6385
+    access_port: Annotated[int | None, Variable("IRONIC_ACCESS_PORT")] = None
     listen_all: Annotated[bool, Variable("LISTEN_ALL_INTERFACES")] = False
+    reverse_proxy: Annotated[bool, Variable("IRONIC_REVERSE_PROXY_SETUP")] = False
+    private_port: Annotated[str, Variable("IRONIC_PRIVATE_PORT")] = "unix"
     conductor_host: Annotated[str | None, Variable("IRONIC_CONDUCTOR_HOST")] = None
     public_url: Annotated[str | None, Variable("IRONIC_BASE_URL")] = None
+    external_ip: Annotated[str | None, Variable("IRONIC_EXTERNAL_IP")] = None
     external_callback_url: Annotated[str | None, Variable("IRONIC_EXTERNAL_CALLBACK_URL")] = None
     http_url: Annotated[str | None, Variable("IRONIC_HTTP_URL")] = None
     external_http_url: Annotated[str | None, Variable("IRONIC_EXTERNAL_HTTP_URL")] = None
     bmc_ca_file: Annotated[Path | None, Variable("BMC_CACERT_FILE")] = None
     webserver_ca_file: Annotated[Path | None, Variable("WEBSERVER_CACERT_FILE")] = None
+    oci_auth_file: Annotated[Path | None, Variable("IRONIC_OCI_AUTH_CONFIG")] = None
+
     database_url: Annotated[Secret | None, Variable("INGOT_IRONIC_DATABASE_URL")] = None
+    use_mariadb: Annotated[bool, Variable("IRONIC_USE_MARIADB")] = False
+    mariadb_host: Annotated[str, Variable("MARIADB_HOST")] = "127.0.0.1"
+    mariadb_user: Annotated[str, Variable("MARIADB_USER")] = "ironic"
+    mariadb_password: Annotated[Secret | None, Variable("MARIADB_PASSWORD")] = None
+    mariadb_database: Annotated[str, Variable("MARIADB_DATABASE")] = "ironic"
+    mariadb_ca_file: Annotated[Path | None, Variable("MARIADB_CACERT_FILE")] = None
+    skip_dbsync: Annotated[bool, Variable("IRONIC_SKIP_DBSYNC")] = False
 
     push_url: Annotated[str | None, Variable("INGOT_PUSH_URL")] = None
     push_ca_file: Annotated[Path | None, Variable("INGOT_PUSH_CA_FILE")] = None
     push_token_file: Annotated[Path | None, Variable("INGOT_PUSH_TOKEN_FILE")] = None
+
+    deploy_kernel: Annotated[str | None, Variable("DEPLOY_KERNEL_URL")] = None
+    deploy_ramdisk: Annotated[str | None, Variable("DEPLOY_RAMDISK_URL")] = None
+    deploy_kernel_by_arch: Annotated[str | None, Variable("DEPLOY_KERNEL_BY_ARCH")] = None
+    deploy_ramdisk_by_arch: Annotated[str | None, Variable("DEPLOY_RAMDISK_BY_ARCH")] = None
+    bootloader: Annotated[str | None, Variable("BOOTLOADER")] = None
+    kernel_params: Annotated[str, Variable("IRONIC_KERNEL_PARAMS")] = ""
+    ramdisk_ssh_key: Annotated[str | None, Variable("IRONIC_RAMDISK_SSH_KEY")] = None
+    fips_ramdisk: Annotated[bool, Variable("ENABLE_FIPS_IPA")] = False
+    inspection_collectors: Annotated[str, Variable("IRONIC_IPA_COLLECTORS")] = "default,logs"
+    vlan_interfaces: Annotated[str, Variable("IRONIC_ENABLE_VLAN_INTERFACES")] = "all"
+    collect_lldp: Annotated[bool, Variable("IRONIC_IPA_COLLECT_LLDP")] = True
+    force_dhcp: Annotated[bool, Variable("IRONIC_FORCE_DHCP")] = False
 
     automated_clean: Annotated[bool, Variable("IRONIC_AUTOMATED_CLEAN")] = True
     fast_track: Annotated[bool, Variable("IRONIC_FAST_TRACK")] = False
@@ -136,16 +174,35 @@ class IronicSettings:
     debug: Annotated[bool, Variable("INGOT_IRONIC_DEBUG")] = False
 
     def __post_init__(self) -> None:
-        _check(self)
+        settings_rules.check(self)
 
     @property
     def base_url(self) -> str:
-        """Where clients and agents find the API, without `/v1`."""
-        return self.public_url or f"https://{url_host(self.ip)}:{self.listen_port}"
+        """Where agents find the API, without `/v1`."""
+        return self.public_url or f"https://{url_host(self.ip)}:{self.access_port or self.listen_port}"
+
+    @property
+    def api_url(self) -> str:
+        """Where the operator finds the API, without `/v1`; with a Unix socket, what to say on it."""
+        if not self.reverse_proxy:
+            return self.base_url
+        return "http://ironic" if self.api_socket else f"https://127.0.0.1:{self.private_port}"
+
+    @property
+    def api_socket(self) -> Path | None:
+        """The socket that Ironic listens on, instead of an address."""
+        return self.paths.socket_file if self.reverse_proxy and self.private_port == "unix" else None
 
     @property
     def listen_address(self) -> str:
+        """Of the side where agents call."""
         return "::" if self.listen_all else self.ip
+
+    @property
+    def external_callback(self) -> str | None:
+        if self.external_callback_url or not self.external_ip:
+            return self.external_callback_url
+        return f"https://{url_host(self.external_ip)}:{self.access_port or self.listen_port}"
 
     @property
     def conductor(self) -> str:
@@ -153,16 +210,27 @@ class IronicSettings:
 
     @property
     def database(self) -> Secret:
-        """The database URL: the one given, or SQLite in the state folder."""
-        return self.database_url or Secret(f"sqlite:///{self.paths.database_file}")
+        """The database URL: the one given, the MariaDB described, or SQLite in the state folder."""
+        if self.use_mariadb:
+            return self._mariadb()
+        return self.database_url or Secret(f"sqlite:///{self.paths.database_file}?timeout=30")
 
     @property
     def uses_sqlite_file(self) -> bool:
-        return self.database_url is None
+        return self.database_url is None and not self.use_mariadb
+
+    def _mariadb(self) -> Secret:
+        password = quote(self.mariadb_password.reveal() if self.mariadb_password else "", safe="")
+        where = f"{url_host(self.mariadb_host)}/{quote(self.mariadb_database, safe='')}"
+        # With the CA alone both chain and name are verified; PyMySQL's own switches for that would undo it.
+        trust = f"&ssl_ca={quote(str(self.mariadb_ca_file))}" if self.mariadb_ca_file else ""
+        user = quote(self.mariadb_user, safe="")
+        return Secret(f"mysql+pymysql://{user}:{password}@{where}?charset=utf8mb4{trust}")
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> IronicSettings:
         """The settings in this environment; what is missing takes its default."""
+        environment = ironic_image.translated(environment)
         places, given = from_text(IronicPaths, environment), from_text(cls, environment)
         missing = [_STATE] * ("state" not in places) + [
             variable
@@ -188,66 +256,3 @@ class IronicSettings:
 def url_host(address: str) -> str:
     """An address as it stands in a URL: IPv6 in brackets."""
     return f"[{address}]" if ":" in address else address
-
-
-def _check(settings: IronicSettings) -> None:
-    _check_address(settings.ip)
-    if not 1 <= settings.listen_port <= 65535:
-        raise SettingsError(f"IRONIC_LISTEN_PORT is {settings.listen_port}; expected a port from 1 to 65535.")
-    for variable, seconds in _intervals(settings):
-        if seconds < 1:
-            raise SettingsError(f"{variable} is {seconds}; expected at least 1 second.")
-    if not settings.username or ":" in settings.username:
-        raise SettingsError(
-            "INGOT_IRONIC_USERNAME is empty or holds a colon; HTTP basic authentication allows neither."
-        )
-    if settings.boot_iso_source not in ("http", "local"):
-        raise SettingsError(
-            f"IRONIC_BOOT_ISO_SOURCE is {settings.boot_iso_source!r}; expected 'http' or 'local'."
-        )
-    _check_url("IRONIC_HTTP_URL", settings.http_url, "http", "https")
-    _check_url("IRONIC_EXTERNAL_HTTP_URL", settings.external_http_url, "http", "https")
-    # Passwords and tokens travel to these.
-    _check_url("IRONIC_BASE_URL", settings.public_url, "https")
-    _check_url("IRONIC_EXTERNAL_CALLBACK_URL", settings.external_callback_url, "https")
-    _check_url("INGOT_PUSH_URL", settings.push_url, "https")
-    push = (settings.push_url, settings.push_ca_file, settings.push_token_file)
-    if any(push) and not all(push):
-        raise SettingsError(
-            "Push is half set up: INGOT_PUSH_URL, INGOT_PUSH_CA_FILE and INGOT_PUSH_TOKEN_FILE belong together. "
-            "Set all three, or none."
-        )
-    _check_printable(settings)
-
-
-def _intervals(settings: IronicSettings) -> Iterator[tuple[str, int]]:
-    for field, (variable, _) in variables(IronicSettings).items():
-        if field.endswith(("_timeout", "_interval")):
-            yield variable, getattr(settings, field)
-
-
-def _check_address(address: str) -> None:
-    try:
-        ipaddress.ip_address(address)
-    except ValueError:
-        raise SettingsError(f"IRONIC_IP is {address!r}; expected an IPv4 or IPv6 address.") from None
-
-
-def _check_url(variable: str, url: str | None, *schemes: str) -> None:
-    """Nothing given is fine; what is given has one of these schemes and a host."""
-    if url is None:
-        return
-    try:
-        parts = urlsplit(url)
-        good = parts.scheme in schemes and bool(parts.hostname)
-    except ValueError:
-        good = False
-    if not good:
-        raise SettingsError(f"{variable} is {url!r}; expected {' or '.join(schemes)}://HOST…")
-
-
-def _check_printable(settings: IronicSettings) -> None:
-    """A line break in a value would become an option of its own in ironic.conf."""
-    for name, text in (to_text(settings, usual={}) | to_text(settings.paths, usual={})).items():
-        if not text.isprintable() or text != text.strip():
-            raise SettingsError(f"{name} holds a control character, or blanks around its value; remove them.")

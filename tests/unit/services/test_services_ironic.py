@@ -97,6 +97,24 @@ def test_without_any_of_them_the_package_to_install_is_named(
         ironic.program_path(settings, str(tmp_path / "bin"))
 
 
+def test_without_ipmitool_only_ipmi_is_missing_and_it_is_said(tmp_path: Path) -> None:
+    said: list[str] = []
+    assert ironic.driven(str(tmp_path / "bin"), said.append) == ("redfish", "idrac")
+    assert said == [
+        "Warning: ipmitool is not on PATH, so hosts of the type ipmi cannot be managed. "
+        "Install the package ipmitool and start again; everything else works without."
+    ]
+    program(tmp_path / "bin", "ipmitool")
+    assert ironic.driven(str(tmp_path / "bin"), said.append) == ("redfish", "idrac", "ipmi")
+    assert len(said) == 1
+
+
+def test_lines_of_an_htpasswd_file_may_be_given_instead_of_a_password(settings: IronicSettings) -> None:
+    line = "ingot:$2y$05$" + "a" * 53
+    ironic.prepare(replace(settings, username=None, password_file=None, htpasswd=Secret(f"{line}\n")))
+    assert settings.paths.htpasswd_file.read_text() == f"{line}\n"
+
+
 def test_ironic_sees_its_own_options_but_not_our_settings(settings: IronicSettings) -> None:
     inherited = {
         **settings.to_environment(),

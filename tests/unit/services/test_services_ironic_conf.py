@@ -6,6 +6,7 @@ import configparser
 from dataclasses import replace
 from pathlib import Path
 
+from ingot.services.hardware import TYPES
 from ingot.services.ironic_conf import render
 from ingot.services.ironic_options import options
 from ingot.services.settings import IronicPaths, IronicSettings
@@ -81,6 +82,73 @@ def test_every_path_that_ironic_writes_is_below_the_state_folder() -> None:
 def test_a_host_that_waits_for_its_next_use_stays_on_with_fast_track_only() -> None:
     assert parsed(SETTINGS)["inspector"]["power_off"] == "true"
     assert parsed(replace(SETTINGS, fast_track=True))["inspector"]["power_off"] == "false"
+
+
+def test_behind_a_front_server_nobody_else_reaches_the_api() -> None:
+    behind = replace(SETTINGS, ip="10.0.0.1", reverse_proxy=True, private_port="6388")
+    conf = parsed(behind)
+    assert (conf["api"]["host_ip"], conf["api"]["port"]) == ("127.0.0.1", "6388")
+    assert conf["api"]["enable_ssl_api"] == "true"
+    assert conf["api"]["public_endpoint"] == "https://127.0.0.1:6388"
+    assert conf["service_catalog"]["endpoint_override"] == "https://10.0.0.1:6385"
+
+
+def test_on_a_socket_there_is_no_port() -> None:
+    api = parsed(replace(SETTINGS, reverse_proxy=True))["api"]
+    assert (api["unix_socket"], api["unix_socket_mode"]) == ("/state/ironic/ironic.sock", "600")
+    assert not {"host_ip", "port", "enable_ssl_api"} & set(api)
+
+
+def test_the_ramdisk_always_verifies_whom_it_calls() -> None:
+    conf = parsed(
+        replace(SETTINGS, kernel_params="console=ttyS0", ramdisk_ssh_key="ssh-ed25519 AAAA me@there")
+    )
+    assert conf["agent"]["api_ca_file"] == "/state/ca/ca.crt"
+    for group in ("pxe", "redfish"):
+        assert conf[group]["kernel_append_params"] == (
+            'nofb nomodeset vga=normal sshkey="ssh-ed25519 AAAA me@there" console=ttyS0'
+        )
+    assert "insecure" not in render(SETTINGS).replace("never with ipa-insecure", "")
+
+
+def test_what_a_ramdisk_reports_can_be_chosen() -> None:
+    chosen = replace(SETTINGS, inspection_collectors="default", vlan_interfaces="eno1", collect_lldp=False)
+    assert parsed(chosen)["inspector"]["extra_kernel_params"] == (
+        "ipa-inspection-collectors=default ipa-enable-vlan-interfaces=eno1 ipa-inspection-dhcp-all-interfaces=1 "
+        "ipa-collect-lldp=0"
+    )
+
+
+def test_default_ramdisks_and_boot_loader_are_passed_on() -> None:
+    chosen = replace(
+        SETTINGS,
+        deploy_kernel="http://images/kernel",
+        deploy_ramdisk="http://images/initramfs",
+        bootloader="file:///state/ironic/html/esp.img",
+    )
+    conductor = parsed(chosen)["conductor"]
+    assert (conductor["deploy_kernel"], conductor["deploy_ramdisk"], conductor["bootloader"]) == (
+        "http://images/kernel",
+        "http://images/initramfs",
+        "file:///state/ironic/html/esp.img",
+    )
+    assert "deploy_kernel" not in parsed(SETTINGS)["conductor"]
+
+
+def test_a_type_without_its_program_is_left_out_with_all_that_needs_it() -> None:
+    text = render(SETTINGS, ("redfish", "idrac"))
+    assert "enabled_hardware_types = redfish,idrac\n" in text
+    assert "Without ipmi: the program ipmitool is not on PATH." in text
+    assert not [line for line in text.splitlines() if "ipmitool" in line and not line.startswith("#")]
+
+
+def test_every_default_interface_is_usable_by_every_type() -> None:
+    conf = parsed(SETTINGS)["DEFAULT"]
+    for kind in {kind for hardware in TYPES for kind in hardware.interfaces}:
+        usual = conf.get(f"default_{kind}_interface")
+        for hardware in TYPES:
+            assert hardware.interfaces[kind], f"{hardware.name} has no {kind} interface"
+            assert usual is None or usual in hardware.interfaces[kind]
 
 
 def test_looking_for_power_off_lasts_half_a_minute_at_any_pace() -> None:

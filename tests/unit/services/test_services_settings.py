@@ -47,7 +47,7 @@ optional = st.fixed_dictionaries(
     {},
     optional={
         "ip": st.ip_addresses().map(str),
-        "listen_port": st.integers(1, 65535),
+        "listen_port": st.integers(2, 65535),
         "listen_all": st.booleans(),
         "conductor_host": hosts,
         "public_url": secure_urls,
@@ -57,6 +57,12 @@ optional = st.fixed_dictionaries(
         "bmc_ca_file": paths,
         "webserver_ca_file": paths,
         "database_url": words.map(Secret),
+        "reverse_proxy": st.booleans(),
+        "private_port": st.sampled_from(["unix", "1"]),
+        "access_port": st.integers(2, 65535),
+        "external_ip": st.ip_addresses().map(str),
+        "collect_lldp": st.booleans(),
+        "kernel_params": st.sampled_from(["", "console=ttyS0 nosmt"]),
         "automated_clean": st.booleans(),
         "fast_track": st.booleans(),
         "boot_iso_source": st.sampled_from(["http", "local"]),
@@ -104,7 +110,7 @@ def test_everything_that_is_missing_is_named_at_once() -> None:
     with pytest.raises(SettingsError) as refused:
         IronicSettings.from_environment({"IRONIC_CERT_FILE": "/tls/ironic.crt", "IRONIC_KEY_FILE": ""})
     text = str(refused.value)
-    assert "INGOT_IRONIC_STATE, IRONIC_KEY_FILE, IRONIC_CACERT_FILE, INGOT_IRONIC_USERNAME" in text
+    assert "INGOT_IRONIC_STATE, IRONIC_KEY_FILE, IRONIC_CACERT_FILE" in text
     assert "IRONIC_CERT_FILE" not in text
 
 
@@ -129,6 +135,17 @@ def test_a_path_can_be_set_apart_from_the_state_folder() -> None:
         ("IRONIC_HTTP_URL", "ftp://files", "expected http or https://HOST"),
         ("IRONIC_HTTP_URL", "http://[::1", "expected http or https://HOST"),
         ("INGOT_PUSH_URL", "https://operator/push", "belong together"),
+        ("IRONIC_PRIVATE_PORT", "tcp", "expected 'unix' or a port"),
+        ("IRONIC_EXTERNAL_IP", "ironic.example", "expected an IPv4 or IPv6 address"),
+        ("IRONIC_HTPASSWD", "ingot:secret", "bcrypt only"),
+        ("IRONIC_KERNEL_PARAMS", "console=ttyS0 a;b", "holds 'a;b'"),
+        ("IRONIC_KERNEL_PARAMS", "x=${net0/mac}", "holds"),
+        ("IRONIC_KERNEL_PARAMS", "ipa-insecure=1", "would send its token"),
+        ("IRONIC_RAMDISK_SSH_KEY", 'ssh-ed25519 AAAA" init=/bin/sh', "OpenSSH public key"),
+        ("IRONIC_IPA_COLLECTORS", "default logs", "list of words"),
+        ("DEPLOY_KERNEL_URL", "http://images/kernel", "belong together"),
+        ("DEPLOY_KERNEL_BY_ARCH", "x86_64=http://images/kernel", "expected ARCHITECTURE:URL"),
+        ("IRONIC_USE_MARIADB", "true", "MARIADB_PASSWORD is not set"),
         ("INGOT_IRONIC_USERNAME", "a:b", "holds a colon"),
         ("INGOT_IRONIC_USERNAME", "a\nb = c", "control character"),
         ("IRONIC_CERT_FILE", "/tls/a\nrpc_transport = oslo", "control character"),
@@ -150,3 +167,40 @@ def test_an_ipv6_address_stands_in_brackets_in_urls() -> None:
 
 def test_a_database_url_is_not_shown() -> None:
     assert "hunter2" not in repr(settings(database_url=Secret("mysql+pymysql://u:hunter2@db/ironic")))
+
+
+def test_somebody_has_to_be_able_to_call() -> None:
+    with pytest.raises(SettingsError, match=r"INGOT_IRONIC_PASSWORD_FILE\. Nobody could call Ironic"):
+        settings(password_file=None)
+    line = "ingot:$2y$05$" + "a" * 53
+    assert settings(username=None, password_file=None, htpasswd=Secret(line)).htpasswd == Secret(line)
+
+
+def test_with_a_front_server_agents_and_the_operator_call_different_doors() -> None:
+    alone = settings(listen_port=6385)
+    assert alone.base_url == alone.api_url == "https://127.0.0.1:6385"
+    behind = settings(ip="10.0.0.1", listen_port=6385, reverse_proxy=True, private_port="6388")
+    assert (behind.base_url, behind.api_url) == ("https://10.0.0.1:6385", "https://127.0.0.1:6388")
+    assert behind.api_socket is None
+    hidden = settings(reverse_proxy=True)
+    assert hidden.api_socket == STATE / "ironic.sock"
+    with pytest.raises(SettingsError, match="Choose another one for Ironic"):
+        settings(listen_port=6385, reverse_proxy=True, private_port="6385")
+
+
+def test_an_external_ipv6_address_stands_in_brackets() -> None:
+    assert settings(external_ip="2001:db8::1").external_callback == "https://[2001:db8::1]:6385"
+    named = settings(external_ip="2001:db8::1", external_callback_url="https://ironic.example")
+    assert named.external_callback == "https://ironic.example"
+
+
+def test_a_mariadb_password_may_hold_what_urls_hold() -> None:
+    described = settings(
+        use_mariadb=True, mariadb_password=Secret("p@ss:w/rd#%?&x"), mariadb_ca_file=Path("/ca/db.crt")
+    )
+    assert described.database.reveal() == (
+        "mysql+pymysql://ironic:p%40ss%3Aw%2Frd%23%25%3F%26x@127.0.0.1/ironic?charset=utf8mb4&ssl_ca=/ca/db.crt"
+    )
+    assert not described.uses_sqlite_file
+    with pytest.raises(SettingsError, match="outside ASCII"):
+        settings(use_mariadb=True, mariadb_password=Secret("pässword"))

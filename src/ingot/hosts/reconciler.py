@@ -1,8 +1,7 @@
 """A host's pass from its first state to the one where it has to wait.
 
 Owns the order of things in a pass: deletion first, then registration, then the state's handler, on through every state that
-needs no waiting, and one write at the end. What an outcome means for the status, and when the host is looked at again, is
-decided here and nowhere else.
+needs no waiting. What its outcome means for the status is for `conclusions` to say.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
 from typing import Final
 
 from ingot.api.admission import check
@@ -30,26 +28,24 @@ from ingot.hosts.beside.data_image import look_after_data_image
 from ingot.hosts.beside.firmware import firmware_may_differ, look_after_firmware
 from ingot.hosts.beside.hardware import known_hardware
 from ingot.hosts.capacity import TAKES_A_PLACE, Capacity
-from ingot.hosts.history import ERROR_EVENT, OPERATION, entered
+from ingot.hosts.conclusions import Conclusions
+from ingot.hosts.history import OPERATION, entered
 from ingot.hosts.host_pass import Pass, Tools
 from ingot.hosts.leaving.deleting import (
-    WITHOUT_BACKEND,
     leave_as_detached,
     leave_by_force,
     let_companions_go,
-    waits_for_backend,
 )
 from ingot.hosts.leaving.detaching import detach_or_attach
 from ingot.hosts.leaving.leftovers import record_goes_first
 from ingot.hosts.metrics import METRICS
-from ingot.hosts.outcome import Advance, Block, Delay, Fail, Gone, Outcome, Stay, Wait
+from ingot.hosts.outcome import Advance, Block, Delay, Fail, Outcome, Stay
 from ingot.hosts.restoring import restore_status
 from ingot.hosts.retries import Retries, grounds
 from ingot.hosts.retrying import retry_by_hand
 from ingot.hosts.secrets.marks import mark_secrets
 from ingot.hosts.states.deprovisioning import GIVE_UP_AFTER
 from ingot.hosts.states.registering import ensure_registered
-from ingot.hosts.states.servicing import is_serviced
 from ingot.hosts.states.table import HANDLERS, REGISTERED_FIRST, after_deletion, written_first
 from ingot.kube import Again, Conflict, Done
 from ingot.provisioner import BackendUnavailable
@@ -57,10 +53,6 @@ from ingot.trust import redact
 
 log = logging.getLogger(__name__)
 
-BACKEND_AWAY: Final = 30.0
-"""Seconds until a host is looked at again when the back end did not answer. Its return is also told by `changes()`."""
-UNSETTLED: Final = 10.0
-"""Seconds until a host is looked at again after the guard refused something, or a detail was not written."""
 MOST_STATES: Final = 2 * len(HANDLERS)
 """States one pass can go through; more would mean that two handlers send the host back and forth."""
 
@@ -80,8 +72,6 @@ BEFOREHAND: Final[tuple[Callable[[Pass], Awaitable[Outcome | None]], ...]] = (
 )
 """What is looked after in this order before the state's turn comes; an outcome ends the pass."""
 
-WELL_BY_NOW: Final = frozenset({OperationalStatus.NONE, OperationalStatus.DELAYED, OperationalStatus.ERROR})
-"""What a host without an error is not any more once a pass has come to its end."""
 _PARTICIPLE: Final = {
     State.INSPECTING: "inspected",
     State.PROVISIONING: "provisioned",
@@ -101,6 +91,7 @@ class HostReconciler:
     def __init__(self, tools: Tools, retries: Retries | None = None) -> None:
         self._tools = tools
         self._retries = retries or Retries(lambda: asyncio.get_running_loop().time())
+        self._conclusions = Conclusions(tools, self._retries)
         self._sound: dict[Key, tuple[str, int]] = {}
         """Which host, in which generation, was found to break no rule."""
         self.capacity = Capacity(tools.settings.provisioning_limit, tools.backend.boots_over_network)
@@ -155,12 +146,8 @@ class HostReconciler:
             await self._claim(p)
             outcome = await self._beforehand(p) or await self._run(p)
         except BackendUnavailable as error:
-            why = redact(str(error))
-            log.info("%s: the back end is away: %s", p.key, why)
-            METRICS.count("provisioner_not_ready")
-            await p.save(_without_backend(p, why))
-            return Again(BACKEND_AWAY, why)
-        return await self._conclude(p, outcome)
+            return await self._conclusions.without_backend(p, redact(str(error)))
+        return await self._conclusions.of(p, outcome)
 
     async def _claim(self, p: Pass) -> None:
         finalizers = p.host.metadata.finalizers
@@ -264,91 +251,6 @@ class HostReconciler:
         if state in STARTED:
             p.tell(*STARTED[state])
 
-    async def _conclude(self, p: Pass, outcome: Outcome) -> Done | Again:
-        match outcome:
-            case Gone():
-                self._retries.forget(p.key)
-                p.send_events()
-                return Done()
-            case Fail(kind, message):
-                self._note_error(p, kind, _sentence(message), counted=True)
-                left = self._retries.pause(p.status.error_count)
-                p.change(next_try=self._tools.now() + timedelta(seconds=round(left)))
-                await p.save(p.status.error_message)
-                self._retries.failed(
-                    p.key, left, grounds=grounds(p.host, self._tools.secrets, self._tools.companions)
-                )
-                return Again(left, message)
-            case Block(kind, message, event):
-                message = _sentence(message)
-                self._note_error(p, kind, message, counted=p.status.error_message != message, event=event)
-                p.change(next_try=None)
-                await p.save(p.status.error_message)
-                self._retries.forget(p.key)
-                return Done()
-            case Delay(why, kind):
-                if p.status.operational_status is not OperationalStatus.DELAYED:
-                    METRICS.count_host(kind, p.key)
-                p.change(operational_status=OperationalStatus.DELAYED)
-                await p.save(why)
-                return Done()
-            case Wait(why, detail, look_again):
-                self._well(p)
-                whole = await p.save(why, detail)
-                # What was refused has no event that would end the waiting; and a detail that is still true in a while is
-                # worth a write then.
-                settled = whole and not p.refused
-                return Again(look_again if settled else min(look_again, UNSETTLED), why)
-            case Stay(why):
-                self._well(p)
-                p.completed()
-                await p.save(why)
-                return Done()
-            case Advance(state):
-                raise RuntimeError(f"{p.key}: a pass ended on the way to {state}")
-
-    def _well(self, p: Pass) -> None:
-        self._retries.forget(p.key)
-        if p.detached:
-            # What was wrong when it was let go is still wrong when it is attached again.
-            return
-        if p.status.error_type:
-            # What was begun of servicing goes on until it is said to be over.
-            serviced = is_serviced(p.status)
-            p.clear_error()
-            if serviced:
-                p.change(operational_status=OperationalStatus.SERVICING)
-        elif p.status.operational_status in WELL_BY_NOW:
-            p.change(operational_status=OperationalStatus.OK)
-
-    @staticmethod
-    def _note_error(
-        p: Pass, kind: ErrorType, message: str, *, counted: bool, event: EventReason | None = None
-    ) -> None:
-        # An error of another kind in the middle of servicing must not make anybody forget that the machine is in it.
-        serviced = is_serviced(p.status) and kind is not ErrorType.SERVICING
-        p.change(
-            error_type=kind,
-            error_message=message,
-            operational_status=OperationalStatus.SERVICING if serviced else OperationalStatus.ERROR,
-            error_count=p.status.error_count + counted,
-        )
-        if counted:
-            METRICS.failed(str(kind))
-            p.tell(event or ERROR_EVENT[kind], message, "Warning")
-
-
-def _without_backend(p: Pass, why: str) -> str:
-    """What is said of a host while the back end is away. What was said before stays, where it is about the same state."""
-    told = p.told_last()
-    if p.deleting:
-        return told if told.startswith(WITHOUT_BACKEND) else waits_for_backend(why)
-    return (
-        told
-        if told and p.state is p.host.state
-        else f"waiting for the back end, which does not answer: {why}"
-    )
-
 
 def broken_rules(host: BareMetalHost) -> str:
     """What is wrong with the host as it is written; "" when nothing is.
@@ -359,9 +261,3 @@ def broken_rules(host: BareMetalHost) -> str:
     kind = BARE_METAL_HOSTS
     errors = check(kind.group, kind.kind, wire(host), None)
     return "; ".join(str(error) for error in errors if not error.path.startswith("metadata.annotations["))
-
-
-def _sentence(message: str) -> str:
-    """What a person may read, with the full stop that a back end leaves out."""
-    clean = redact(message).rstrip()
-    return clean if clean.endswith((".", "!", "?")) else f"{clean}."

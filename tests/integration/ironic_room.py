@@ -1,0 +1,427 @@
+"""A room: one real Ironic, one farm of simulated servers, the embedded API and the operator, and what a test does with them.
+
+Ironic, the farm and the operator are processes of their own, so that each can be killed; the API runs here. A test takes a server
+that nobody else uses, describes it with objects, waits for what its BareMetalHost says, and asks the farm what really happened.
+Ironic's clocks are short: what takes it minutes on real machines takes it seconds here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
+from ingot.api.core import EVENTS, NAMESPACES, SECRETS
+from ingot.api.meta import Key, Object, Resource
+from ingot.embedded.server import serve
+from ingot.kube import Client, Informer, NotFound
+from ingot.lab.client import Lab
+from ingot.lab.faults import Faults
+from ingot.lab.views import ServerView
+from ingot.provisioner.ironic import IronicAccess
+from ingot.provisioner.ironic.client import IronicClient
+from ingot.provisioner.ironic.errors import NotFound as NoNode
+from ingot.provisioner.ironic.model import FullNode
+from ingot.services.environment import ensure
+from ingot.services.settings import IronicPaths, IronicSettings
+from ingot.trust import Authority, kept_token, write_private
+
+T = TypeVar("T", bound=Object)
+
+NAMESPACE = "farm"
+PATIENCE = 240.0
+"""Seconds, on a machine that may be busy."""
+NEEDS = "mkisofs", "genisoimage", "xorrisofs", "xorriso"
+"""One of these builds Ironic's config drives."""
+
+QUICK = {
+    # A server that does not switch, or an agent that is gone, is noticed within a test's patience.
+    "OS_CONDUCTOR__POWER_STATE_CHANGE_TIMEOUT": "20",
+    "OS_REDFISH__FIRMWARE_UPDATE_REQUIRED_SUCCESSES": "1",
+    "OS_REDFISH__FIRMWARE_UPDATE_VALIDATION_INTERVAL": "1",
+    "OS_REDFISH__FIRMWARE_UPDATE_REBOOT_DELAY": "5",
+    "OS_REDFISH__FIRMWARE_UPDATE_BMC_VERSION_CHECK_INTERVAL": "2",
+}
+
+
+def can_run() -> bool:
+    return any(shutil.which(name) for name in NEEDS)
+
+
+class Room:
+    """Use `open`."""
+
+    def __init__(self, state: Path, client: Client, *, servers: int) -> None:
+        self.state = state
+        self.client = client
+        self._servers = servers
+        self._taken = 0
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        ironic_port, self._push_port, self._lab_port = free_ports(3)
+        authority = Authority(state / "ca")
+        serving = authority.issue(state / "ironic", "ironic", ["127.0.0.1"])
+        self._auth_root = state / "auth"
+        auth = self._auth_root / "ironic"
+        auth.mkdir(parents=True)
+        write_private(auth / "username", b"ingot")
+        kept_token(auth / "password")
+        token_file = state / "operator" / "push-token"
+        kept_token(token_file)
+        self.settings = IronicSettings(
+            paths=IronicPaths.below(state / "ironic"),
+            cert_file=serving.cert_file,
+            key_file=serving.key_file,
+            ca_file=authority.ca_file,
+            username="ingot",
+            password_file=auth / "password",
+            listen_port=ironic_port,
+            # Nobody listens there: what Ironic would serve itself is not asked for.
+            http_url="https://127.0.0.1:9/",
+            bmc_ca_file=authority.ca_file,
+            webserver_ca_file=authority.ca_file,
+            push_url=f"https://127.0.0.1:{self._push_port}/v1/push",
+            push_ca_file=authority.ca_file,
+            push_token_file=token_file,
+            agent_heartbeat_timeout=30,
+            agent_callback_timeout=60,
+            provision_check_interval=5,
+            power_sync_interval=10,
+            power_recovery_interval=5,
+            bmc_task_interval=2,
+        )
+        self._access = IronicAccess(
+            endpoint=f"{self.settings.base_url}/v1", ca_file=authority.ca_file, auth_folder=auth
+        )
+        self.lab: Lab
+        self.hosts: Informer[BareMetalHost] = Informer(client, BARE_METAL_HOSTS, namespace=NAMESPACE)
+        self._heard = asyncio.Event()
+        self.hosts.subscribe(lambda _: self._heard.set())
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(cls, state: Path, *, servers: int) -> AsyncIterator[Room]:
+        """Everything started and ready; all of it ends with the block."""
+        await asyncio.to_thread(ensure)
+        async with contextlib.AsyncExitStack() as stack:
+            api = await stack.enter_async_context(serve(state))
+            client = await stack.enter_async_context(Client.from_kubeconfig(api.kubeconfig))
+            await client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
+            room = cls(state, client, servers=servers)
+            watching = asyncio.create_task(room.hosts.run())
+            stack.push_async_callback(_ended, watching)
+            stack.callback(room._stop_all)
+            room.start_ironic()
+            room.start_farm()
+            room.lab = await stack.enter_async_context(await room._lab_ready())
+            room.start_operator()
+            await room.ironic_ready()
+            yield room
+
+    # Processes
+
+    def start(self, name: str, *arguments: str, environment: Mapping[str, str]) -> None:
+        with (self.state / f"{name}.log").open("ab") as log:
+            self._processes[name] = subprocess.Popen(
+                [sys.executable, "-c", "from ingot.cli.main import main; main()", *arguments],
+                env={**os.environ, **environment},
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def start_ironic(self) -> None:
+        self.start("ironic", "service", "ironic", environment=self.settings.to_environment() | QUICK)
+
+    def start_farm(self) -> None:
+        listen = f"127.0.0.1:{self._lab_port}"
+        where = ("--state", str(self.state), "--listen", listen, "--agent-api", self.settings.base_url)
+        self.start(
+            "lab",
+            *("lab", "farm", *where, "--count", str(self._servers), "--boot-seconds", "1"),
+            environment={},
+        )
+
+    def start_operator(self) -> None:
+        environment = {
+            "KUBECONFIG": str(self.state / "kubeconfig"),
+            "IRONIC_ENDPOINT": self._access.endpoint,
+            "IRONIC_CACERT_FILE": str(self.settings.ca_file),
+            "METAL3_AUTH_ROOT_DIR": str(self._auth_root),
+            "DEPLOY_ISO_URL": self.lab.file.ramdisk_url,
+        }
+        push = f"127.0.0.1:{self._push_port}"
+        self.start(
+            "operator",
+            *("operator", "--state", str(self.state), "--push-listen", push, "--namespace", NAMESPACE),
+            environment=environment,
+        )
+
+    def kill(self, name: str) -> None:
+        """kill -9."""
+        process = self._processes.pop(name)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait(60)
+
+    def check(self) -> None:
+        """Nobody ended who should run."""
+        gone = [name for name, process in self._processes.items() if process.poll() is not None]
+        assert not gone, f"{', '.join(gone)} ended by itself\n{self.logs()}"
+
+    def _stop_all(self) -> None:
+        for name in list(self._processes):
+            self.kill(name)
+
+    def lose_ironics_database(self) -> None:
+        for file in self.settings.paths.state.glob("ironic.db*"):
+            file.unlink()
+
+    async def _lab_ready(self) -> contextlib.AbstractAsyncContextManager[Lab]:
+        async def answers() -> None:
+            async with Lab.open(self.state) as lab:
+                await lab.servers()
+
+        await self._ready(answers)
+        return Lab.open(self.state)
+
+    async def ironic_ready(self) -> None:
+        """Ironic answers, and has somebody who does the work."""
+        async with self.ironic() as client:
+
+            async def has_drivers() -> None:
+                assert await client.drivers()
+
+            await self._ready(has_drivers)
+
+    def ironic(self) -> IronicClient:
+        """Ironic itself, for what only it can tell."""
+        return IronicClient(self._access)
+
+    async def _ready(self, what: Callable[[], Awaitable[None]]) -> None:
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return await what()
+            except Exception:  # whatever is missing while it starts
+                self.check()
+                if time.monotonic() > end:
+                    raise AssertionError(self.logs()) from None
+                await asyncio.sleep(0.2)
+
+    def logs(self) -> str:
+        """The end of every log, for the report of a failed test."""
+        return "\n".join(f"--- {log.name}\n{_tail(log)}" for log in sorted(self.state.glob("*.log")))
+
+    # Objects
+
+    async def create(self, kind: Resource[T], name: str, **fields: Any) -> T:
+        return await self.client.create(kind, {"metadata": {"name": name}, **fields}, namespace=NAMESPACE)
+
+    async def until_object(self, kind: Resource[T], name: str, condition: Callable[[T], bool]) -> T:
+        """Wait until the object is there and as the condition says."""
+        found: T | None = None
+        end = time.monotonic() + PATIENCE
+        while True:
+            with contextlib.suppress(NotFound):
+                found = await self.client.get(kind, Key(NAMESPACE, name))
+                if condition(found):
+                    return found
+            assert time.monotonic() < end, (
+                f"{kind.kind} {name} never came there; it is {found}\n{self.logs()}"
+            )
+            await asyncio.sleep(0.3)
+
+    def server(self) -> Host:
+        """A server that no other test uses, and that no object describes yet."""
+        number, self._taken = self._taken, self._taken + 1
+        assert number < self._servers, f"the room has {self._servers} servers, and one more is asked for"
+        return Host(self, number)
+
+    async def changed(self) -> None:
+        """Until some host has changed, or a moment is over."""
+        self.check()
+        self._heard.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(1):
+                await self._heard.wait()
+
+
+class Host:
+    """One server of the room and its BareMetalHost."""
+
+    def __init__(self, room: Room, number: int) -> None:
+        self.room = room
+        self.plate = room.lab.file.servers[number]
+        self.name = self.plate.name
+        self.key = Key(NAMESPACE, self.name)
+
+    # What a user does
+
+    async def create(
+        self,
+        *,
+        address: str = "",
+        password: str = "",
+        annotations: Mapping[str, str] | None = None,
+        **spec: Any,
+    ) -> None:
+        """Its Secret and its BareMetalHost. Cleaning takes the time of a boot, so that only who wants it has it."""
+        secret = {"username": self.plate.username, "password": password or self.plate.password}
+        await self.room.create(SECRETS, f"{self.name}-bmc", stringData=secret)
+        bmc = {"address": address or self.plate.bmc_address, "credentialsName": f"{self.name}-bmc"}
+        usual = {
+            "online": True,
+            "bmc": bmc,
+            "bootMACAddress": self.plate.macs[0],
+            "automatedCleaningMode": "disabled",
+        }
+        metadata = {"name": self.name, "annotations": dict(annotations or {})}
+        await self.room.client.create(
+            BARE_METAL_HOSTS, {"metadata": metadata, "spec": usual | spec}, namespace=NAMESPACE
+        )
+
+    async def change(self, **spec: Any) -> None:
+        await self.room.client.patch(BARE_METAL_HOSTS, self.key, {"spec": spec})
+
+    async def annotate(self, annotation: str, value: str | None = "") -> None:
+        """Set an annotation; None removes it."""
+        await self.room.client.patch(
+            BARE_METAL_HOSTS, self.key, {"metadata": {"annotations": {annotation: value}}}
+        )
+
+    async def set_secret(self, name: str, **values: str) -> None:
+        await self.room.client.patch(SECRETS, Key(NAMESPACE, name), {"stringData": values})
+
+    async def delete(self) -> None:
+        await self.room.client.delete(BARE_METAL_HOSTS, self.key)
+        await self._wait(lambda: self.room.hosts.get(self.key) is None, "deleted")
+
+    async def try_again(self) -> None:
+        """What a person does who has mended something and does not want to wait for the next try."""
+        await self.annotate("test.metal3.io/mended", str(time.time_ns()))
+
+    def image(self, image_format: str = "raw") -> dict[str, str]:
+        sample = self.room.lab.file.image(image_format)
+        return {
+            "url": sample.url,
+            "checksum": sample.sha256,
+            "checksumType": "sha256",
+            "format": image_format,
+        }
+
+    async def secret(self, name: str, **values: str) -> dict[str, str]:
+        """A Secret of this host's own, as a spec names it."""
+        await self.room.create(SECRETS, f"{self.name}-{name}", stringData=values)
+        return {"name": f"{self.name}-{name}", "namespace": NAMESPACE}
+
+    # What a user sees
+
+    async def _wait(self, condition: Callable[[], bool], what: str) -> None:
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            host = self.room.hosts.get(self.key)
+            if time.monotonic() > end:
+                said = f"{self.name} is not {what}: {host and host.status}"
+                raise AssertionError(f"{said}\n{await self.story()}\n{self.room.logs()}")
+            await self.room.changed()
+
+    async def until(self, condition: Callable[[BareMetalHost], bool], what: str) -> BareMetalHost:
+        """Wait until the host is as the condition says."""
+        found: list[BareMetalHost] = []
+
+        def is_there() -> bool:
+            host = self.room.hosts.get(self.key)
+            found[:] = [host] if host is not None else []
+            return host is not None and condition(host)
+
+        await self._wait(is_there, what)
+        return found[0]
+
+    async def until_well(self, state: str) -> BareMetalHost:
+        return await self.until(
+            lambda host: host.status.provisioning.state == state and not host.status.error_message, state
+        )
+
+    async def until_error(self, fragment: str) -> BareMetalHost:
+        return await self.until(
+            lambda host: fragment in host.status.error_message, f"in error about {fragment!r}"
+        )
+
+    async def until_power(self, on: bool) -> BareMetalHost:
+        return await self.until(
+            lambda host: host.status.powered_on is on and not host.status.error_message,
+            "on" if on else "off",
+        )
+
+    async def reaches(self, state: str) -> BareMetalHost:
+        """Until it is there, without any failure on the way."""
+
+        def there(host: BareMetalHost) -> bool:
+            assert not host.status.error_message, host.status
+            return host.status.provisioning.state == state
+
+        return await self.until(there, state)
+
+    async def events(self) -> list[str]:
+        found = await self.room.client.list(EVENTS, namespace=NAMESPACE)
+        return [event.reason for event in found.items if event.involved_object.name == self.name]
+
+    async def node(self) -> FullNode | None:
+        """What Ironic has of it."""
+        async with self.room.ironic() as ironic:
+            with contextlib.suppress(NoNode):
+                return await ironic.node(f"{NAMESPACE}~{self.name}")
+        return None
+
+    # What the server itself knows
+
+    async def seen(self) -> ServerView:
+        return await self.room.lab.server(self.name)
+
+    async def until_seen(self, condition: Callable[[ServerView], bool], what: str) -> ServerView:
+        end = time.monotonic() + PATIENCE
+        while not condition(seen := await self.seen()):
+            if time.monotonic() > end:
+                raise AssertionError(f"{self.name} is not {what}\n{await self.story()}\n{self.room.logs()}")
+            await asyncio.sleep(0.2)
+        return seen
+
+    async def until_running(self) -> ServerView:
+        """Until the server has booted from its disk: Ironic is done a moment before the machine is."""
+        return await self.until_seen(lambda seen: seen.booted_into == "instance", "running its image")
+
+    async def behave(self, faults: Faults | None = None) -> None:
+        """Misbehave like this from now on; without faults, be well."""
+        await self.room.lab.set_faults(self.name, faults or Faults())
+
+    async def story(self) -> str:
+        """The server's own log, for the report of a failed test."""
+        lines = (await self.seen()).log
+        return "\n".join(f"{line.at:%H:%M:%S} {line.text}" for line in lines)
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def _tail(log: Path, lines: int = 25) -> str:
+    return "\n".join(line[:300] for line in log.read_text(errors="replace").splitlines()[-lines:])

@@ -1,0 +1,64 @@
+"""Stories that are told at the same time: tests that mostly wait, each with servers of its own.
+
+    @story
+    async def test_a_host_is_powered_off(room: Room) -> None: ...
+
+When the first story of a session is awaited, all that were collected begin; each test then waits for its own. Together they take
+the time of the longest, not of all. A story takes the room and, where it is a table of stories, the values of its row.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+import pytest
+from ironic_room import Room
+
+Tell = Callable[..., Awaitable[None]]
+
+AT_ONCE = 16
+"""With more of them Ironic is only slower, until its own clocks run out."""
+
+_stories: dict[tuple[str, str], Tell] = {}
+_told: dict[str, asyncio.Task[None]] = {}
+
+
+def story(tell: Tell) -> Tell:
+    """The test that waits for this story."""
+
+    async def test(room: Room, request: pytest.FixtureRequest, **_: Any) -> None:
+        if not _told:
+            _begin(room, request.session.items)
+        await _told[request.node.nodeid]
+
+    asks = inspect.signature(tell)
+    request = inspect.Parameter("request", inspect.Parameter.KEYWORD_ONLY)
+    test.__dict__["__signature__"] = asks.replace(parameters=[*asks.parameters.values(), request])
+    test.__name__, test.__doc__, test.__module__ = tell.__name__, tell.__doc__, tell.__module__
+    _stories[tell.__module__, tell.__name__] = tell
+    return pytest.mark.asyncio(loop_scope="session")(test)
+
+
+def _begin(room: Room, items: Iterable[pytest.Item]) -> None:
+    turns = asyncio.Semaphore(AT_ONCE)
+
+    async def told(tell: Tell, row: dict[str, Any]) -> None:
+        async with turns:
+            await tell(room, **row)
+
+    for item in items:
+        if isinstance(item, pytest.Function) and (
+            tell := _stories.get((item.module.__name__, item.originalname))
+        ):
+            row = item.callspec.params if hasattr(item, "callspec") else {}
+            _told[item.nodeid] = asyncio.create_task(told(tell, row))
+
+
+async def end_stories() -> None:
+    """Those that nobody waited for, because the session ends early, end here."""
+    for task in _told.values():
+        task.cancel()
+    await asyncio.gather(*_told.values(), return_exceptions=True)

@@ -1,0 +1,174 @@
+"""What can go wrong with a server, when, what its user reads about it, and how it ends.
+
+Each row is a server of its own. It misbehaves from a moment on; its host gets over it by itself, or says what is wrong in words
+that help, and goes on once that is mended. Nothing that a server does may show a token.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+import pytest
+from ironic_room import Host, Room
+from stories import story
+
+from ingot.lab.faults import Faults
+
+SECRETS_SHOWN = re.compile(r"agent_token=(?!\*)|ipa-agent-token|Authorization", re.IGNORECASE)
+
+
+class When(NamedTuple):
+    """A moment of a host's life: how it comes to it, what is asked of it then, and where it has arrived when that is done."""
+
+    before: Callable[[Host], Awaitable[object]]
+    ask: Callable[[Host], Awaitable[object]]
+    error_type: str
+    after: Callable[[Host], Awaitable[object]]
+
+
+async def nothing(_: Host) -> None:
+    """A server that no object describes."""
+
+
+async def runs(host: Host) -> None:
+    """Somebody else's system, switched on."""
+    await host.create(externallyProvisioned=True)
+    await host.reaches("externally provisioned")
+    await host.until_power(on=True)
+
+
+async def holds_an_image(host: Host) -> None:
+    await host.create(inspectionMode="disabled", image=host.image())
+    await host.reaches("provisioned")
+    await host.until_running()
+
+
+REGISTERING = When(
+    nothing,
+    lambda host: host.create(inspectionMode="disabled"),
+    "registration error",
+    lambda host: host.until_well("available"),
+)
+INSPECTING = When(
+    nothing, lambda host: host.create(), "inspection error", lambda host: host.until_well("available")
+)
+PROVISIONING = When(
+    nothing,
+    lambda host: host.create(inspectionMode="disabled", image=host.image()),
+    "provisioning error",
+    lambda host: host.until_well("provisioned"),
+)
+CLEANING = When(
+    nothing,
+    lambda host: host.create(inspectionMode="disabled", image=host.image(), automatedCleaningMode="metadata"),
+    "provisioning error",
+    lambda host: host.until_well("provisioned"),
+)
+SWITCHING = When(
+    runs,
+    lambda host: host.change(online=False),
+    "power management error",
+    lambda host: host.until_power(on=False),
+)
+LETTING_GO = When(
+    holds_an_image,
+    lambda host: host.change(image=None, automatedCleaningMode="metadata"),
+    "provisioning error",
+    lambda host: host.until_well("available"),
+)
+
+
+class Row(NamedTuple):
+    fault: Faults
+    when: When
+    reads: str
+
+
+def row(name: str, fault: Faults, when: When, reads: str = "") -> object:
+    return pytest.param(Row(fault, when, reads), id=name)
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        row("a BMC that is away", Faults(bmc_down=True), REGISTERING, "does not answer"),
+        row(
+            "a BMC that refuses the password",
+            Faults(refuse_password=True),
+            REGISTERING,
+            "refused the user name or password (HTTP 401)",
+        ),
+        row(
+            "virtual media that are refused",
+            Faults(fail_insert_media=True),
+            INSPECTING,
+            "Virtual media mount failed",
+        ),
+        row(
+            "a boot device that cannot be set",
+            Faults(fail_boot_device=True),
+            INSPECTING,
+            "set boot device failed",
+        ),
+        row("an agent that never speaks", Faults(silent_agent=True), INSPECTING, "did not report in time"),
+        row(
+            "an image that cannot be written",
+            Faults(fail_steps={"write_image": "no space left on device"}),
+            PROVISIONING,
+            "no space left on device",
+        ),
+        row(
+            "disks that cannot be cleaned",
+            Faults(fail_steps={"erase_devices_metadata": "disk is write-protected"}),
+            CLEANING,
+            "disk is write-protected",
+        ),
+        row(
+            "disks that cannot be cleaned at the end",
+            Faults(fail_steps={"erase_devices_metadata": "disk is write-protected"}),
+            LETTING_GO,
+            "disk is write-protected",
+        ),
+        row(
+            "power that cannot be switched",
+            Faults(fail_power=True),
+            SWITCHING,
+            "the power cannot be switched off",
+        ),
+    ],
+)
+@story
+async def test_a_fault_is_told_in_words_and_the_host_goes_on_once_it_is_mended(room: Room, what: Row) -> None:
+    host = room.server()
+    await what.when.before(host)
+    before = await host.seen()
+    await host.behave(what.fault)
+    await what.when.ask(host)
+    told = await host.until_error(what.reads)
+    assert told.status.error_type == what.when.error_type
+    assert told.status.operational_status == "error"
+    assert not SECRETS_SHOWN.search(told.status.error_message)
+
+    await host.behave()
+    await host.try_again()
+    await what.when.after(host)
+    after = await host.seen()
+    assert after.deployments - before.deployments <= 1
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        row("a slow BMC", Faults(slow_seconds=0.7), INSPECTING),
+    ],
+)
+@story
+async def test_a_fault_that_passes_is_no_matter_for_the_user(room: Room, what: Row) -> None:
+    host = room.server()
+    await what.when.before(host)
+    await host.behave(what.fault)
+    await what.when.ask(host)
+    await what.when.after(host)
+    assert not [reason for reason in await host.events() if reason.endswith("Error")]

@@ -1,7 +1,9 @@
-"""For all tests: property tests have no clock of their own, because the machine that runs them may be busy."""
+"""For all tests: property tests have no clock of their own, because the machine that runs them may be busy; and no event loop is
+made that nobody closes."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 
 from hypothesis import HealthCheck, settings
@@ -14,3 +16,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("ingot")
+
+
+def pytest_configure() -> None:
+    # pytest-asyncio remembers the loop that is current before it sets its own. Where none was ever set or unset, asking for it
+    # makes one, and nobody closes it.
+    asyncio.set_event_loop(None)

@@ -45,6 +45,8 @@ class Profile:
     """What InsertMedia insists on besides the image."""
     insert_refuses: tuple[str, ...] = ()
     """What InsertMedia does not know, though the standard does."""
+    insert_once: bool = False
+    """A medium that is in the slot must be ejected before the next one."""
     eject_needs_body: bool = False
     """EjectMedia wants at least {}."""
     usb_cd: bool = False
@@ -89,6 +91,7 @@ DELL: Final = Profile(
         Slot(id="CD", drive="Cd", types=("CD", "DVD")),
         Slot(id="RemovableDisk", drive="Usb", types=("USBStick",)),
     ),
+    insert_once=True,
     bios_by_task=True,
     volumes_by_task=True,
     dell=True,

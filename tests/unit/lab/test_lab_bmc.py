@@ -97,7 +97,7 @@ async def test_the_boot_override_is_set_with_the_tag_that_was_read(bench: Bench)
 @pytest.mark.parametrize(
     ("method", "path", "body", "words"),
     [
-        ("PATCH", "", {"Boot": {"BootSourceOverrideTarget": "Pxe"}}, "boot source override"),
+        ("PATCH", "", {"Boot": {"BootSourceOverrideTarget": "Moon"}}, "boot source override"),
         ("PATCH", "", {"Name": "mine"}, "Boot"),
         ("POST", "Actions/ComputerSystem.Reset", {"ResetType": "Explode"}, "reset type"),
         ("POST", "Actions/ComputerSystem.Reset", ["On"], "reset type"),
@@ -118,7 +118,7 @@ async def test_what_makes_no_sense_is_refused_with_a_sentence(
 
 
 async def test_an_unknown_path_is_answered_in_redfish_form(bench: Bench) -> None:
-    status, body, _ = await bench.bmc("GET", "/redfish/v1/UpdateService")
+    status, body, _ = await bench.bmc("GET", "/redfish/v1/Fabrics")
     assert status == 404
     assert body["error"]["@Message.ExtendedInfo"]
 

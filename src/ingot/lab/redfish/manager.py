@@ -1,0 +1,67 @@
+"""The manager: the BMC speaks of itself, and restarts when it is told to."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+from ingot.lab.redfish import dell
+from ingot.lab.redfish.answers import Answer, Document, Refusal, collection, link
+from ingot.lab.redfish.dispatch import Call, Table
+from ingot.lab.redfish.media import path_of
+from ingot.lab.redfish.server import BASE
+from ingot.lab.redfish.system import HEALTHY
+
+MANAGER: Final = f"{BASE}/Managers/{{manager}}"
+_RESETS: Final = ("GracefulRestart", "ForceRestart")
+
+
+def add(table: Table) -> None:
+    table.show(
+        f"{BASE}/Managers", lambda call: collection(f"{BASE}/Managers", "Managers", [call.server.manager])
+    )
+    table.show(MANAGER, _manager)
+    table.act("POST", f"{MANAGER}/Actions/Manager.Reset", _reset)
+
+
+def _manager(call: Call) -> Document:
+    server, profile = call.server, call.server.profile
+    document: Document = {
+        "@odata.id": server.manager,
+        "@odata.type": "#Manager.v1_19_0.Manager",
+        "Id": profile.manager,
+        "Name": "Manager",
+        "ManagerType": "BMC",
+        "FirmwareVersion": server.parts.versions.get("bmc", profile.bmc_version),
+        "Model": profile.bmc_model,
+        "UUID": server.plate.system_id,
+        "DateTime": datetime.now(UTC).isoformat(timespec="seconds"),
+        "DateTimeLocalOffset": "+00:00",
+        "PowerState": "On",
+        "Links": {"ManagerForServers": [link(server.system)], "ManagerForChassis": [link(server.enclosure)]},
+        "Actions": {
+            "#Manager.Reset": {
+                "target": f"{server.manager}/Actions/Manager.Reset",
+                "ResetType@Redfish.AllowableValues": list(_RESETS),
+            }
+        },
+        "Status": HEALTHY,
+    }
+    if not profile.media_of_system:
+        document["VirtualMedia"] = link(path_of(server))
+    if profile.dell:
+        document["Links"]["Oem"] = {"Dell": dell.services(server)}
+        document["Actions"]["Oem"] = dell.actions(server)
+    return document
+
+
+async def _reset(call: Call) -> Answer:
+    kind = call.body.get("ResetType", "GracefulRestart")
+    if kind not in _RESETS:
+        raise Refusal(
+            400,
+            "ActionParameterValueNotInList",
+            f"The BMC can be reset by {', '.join(_RESETS)}, not {kind!r}.",
+        )
+    call.server.workshop.restart_soon()
+    return Answer()

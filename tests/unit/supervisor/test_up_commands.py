@@ -1,6 +1,6 @@
 """`ingot up`, `down` and `status` as a person calls them, with a supervisor of small processes in the state folder."""
 
-from __future__ import annotations
+from __future__ import re
 
 import json
 import signal
@@ -73,7 +73,8 @@ def test_down_ends_what_a_killed_supervisor_left(state: Path, supervisor: subpro
     supervisor.kill()
     supervisor.wait()
     result = ingot("down", "--state", str(state))
-    assert "1 leftovers" in result.output
+    # The part itself dies with its supervisor, sooner or later; its child does not.
+    assert re.search(r"but [12] leftovers of a run that was killed", result.output)
     assert not lives(child)
 
 

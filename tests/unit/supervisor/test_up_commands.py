@@ -1,8 +1,9 @@
 """`ingot up`, `down` and `status` as a person calls them, with a supervisor of small processes in the state folder."""
 
-from __future__ import re
+from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys

@@ -28,6 +28,8 @@ from ingot.trust import Authority, client_context
 FAST = Timings(
     boot=0.02,
     boot_unwatched=0.2,
+    task=0.05,
+    bmc_restart=0.2,
     shutdown=0.05,
     heartbeat_gap=0.2,
     inspection_retry=0.05,

@@ -10,7 +10,7 @@ from ingot.api import bmc
 from ingot.api.preprovisioningimage import ImageFormat
 from ingot.provisioner import OwnRamdisk
 from ingot.provisioner.ironic.model import Json
-from ingot.provisioner.ironic.settings import Ramdisk
+from ingot.provisioner.ironic.site import Ramdisk
 
 KEYS = ("deploy_iso", "deploy_kernel", "deploy_ramdisk", "kernel_append_params")
 """What of a node's `driver_info` says this."""

@@ -10,30 +10,20 @@ from __future__ import annotations
 import re
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
+from ingot.provisioner.ironic.site import Ramdisk, SettingsError, Site, flag
 from ingot.trust import Secret, client_context
+
+__all__ = ["IronicAccess", "PersistentBoot", "Ramdisk", "SettingsError", "Site"]
 
 DEFAULT_AUTH_ROOT: Final = "/opt/metal3/auth"
 DEFAULT_CA: Final = "/opt/metal3/certs/ca/tls.crt"
 _DURATION: Final = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>ms|s|m|h)?")
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
-
-
-class SettingsError(ValueError):
-    """A setting is missing or cannot be used."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ramdisk:
-    """What the servers boot while Ironic works on them; all empty means Ironic's own default."""
-
-    iso: str = ""
-    kernel: str = ""
-    initramfs: str = ""
 
 
 Persistence = Literal["Default", "Always", "Never"]
@@ -49,7 +39,7 @@ class PersistentBoot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IronicAccess:
-    """Where Ironic is, who we are there, which ramdisk it shall boot, and how."""
+    """Where Ironic is, who we are there, which ramdisk it shall boot and how, and what holds for all hosts here."""
 
     endpoint: str
     """With the version, without a slash at the end: https://127.0.0.1:6385/v1."""
@@ -57,8 +47,9 @@ class IronicAccess:
     insecure: bool = False
     auth_folder: Path | None = None
     """Holds `username` and `password`; None: Ironic asks for no credentials."""
-    ramdisk: Ramdisk = Ramdisk()
+    ramdisk: Ramdisk = field(default_factory=Ramdisk)
     persistent_boot: PersistentBoot = PersistentBoot()
+    site: Site = field(default_factory=Site)
     timeout: float = 30.0
 
     @classmethod
@@ -71,13 +62,14 @@ class IronicAccess:
         return cls(
             endpoint=_endpoint(get("IRONIC_ENDPOINT") or ""),
             ca_file=ca_file if ca_file.is_file() else None,
-            insecure=_flag("IRONIC_INSECURE", get("IRONIC_INSECURE") or ""),
+            insecure=flag(environment, "IRONIC_INSECURE"),
             auth_folder=folder if folder.is_dir() else None,
-            ramdisk=_ramdisk(environment),
+            ramdisk=Ramdisk.from_environment(environment),
             persistent_boot=PersistentBoot(
                 live_iso=_persistence(environment, "LIVE_ISO_FORCE_PERSISTENT_BOOT_DEVICE"),
                 installed=_persistence(environment, "DIRECT_DEPLOY_FORCE_PERSISTENT_BOOT_DEVICE"),
             ),
+            site=Site.from_environment(environment),
             timeout=_seconds("IRONIC_CLIENT_TIMEOUT", get("IRONIC_CLIENT_TIMEOUT") or "30s"),
         )
 
@@ -115,23 +107,6 @@ def _endpoint(text: str) -> str:
     return url if url.endswith("/v1") else f"{url}/v1"
 
 
-def _ramdisk(environment: Mapping[str, str]) -> Ramdisk:
-    found = {
-        name: environment.get(name, "")
-        for name in ("DEPLOY_ISO_URL", "DEPLOY_KERNEL_URL", "DEPLOY_RAMDISK_URL")
-    }
-    for name, url in found.items():
-        if url and urlsplit(url).scheme not in ("http", "https", "file"):
-            raise SettingsError(f"{name} is {url!r}; expected a URL with http, https or file")
-    if bool(found["DEPLOY_KERNEL_URL"]) != bool(found["DEPLOY_RAMDISK_URL"]):
-        raise SettingsError(
-            "DEPLOY_KERNEL_URL and DEPLOY_RAMDISK_URL belong together; only one of them is set"
-        )
-    return Ramdisk(
-        iso=found["DEPLOY_ISO_URL"], kernel=found["DEPLOY_KERNEL_URL"], initramfs=found["DEPLOY_RAMDISK_URL"]
-    )
-
-
 def _persistence(environment: Mapping[str, str], name: str) -> Persistence:
     match environment.get(name, ""):
         case "" | "Default":
@@ -142,15 +117,6 @@ def _persistence(environment: Mapping[str, str], name: str) -> Persistence:
             return "Never"
         case other:
             raise SettingsError(f"{name} is {other!r}; expected Default, Always or Never")
-
-
-def _flag(name: str, text: str) -> bool:
-    match text.strip().lower():
-        case "" | "0" | "f" | "false" | "no":
-            return False
-        case "1" | "t" | "true" | "yes":
-            return True
-    raise SettingsError(f"{name} is {text!r}; expected true or false")
 
 
 def _seconds(name: str, text: str) -> float:

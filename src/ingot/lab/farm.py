@@ -10,8 +10,12 @@ import contextlib
 import fcntl
 import os
 from collections.abc import AsyncIterator, Iterator
+from copy import deepcopy
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Self
+
+import msgspec
 
 from ingot.lab import labfile, samples
 from ingot.lab.certificates import BmcCertificates
@@ -19,13 +23,14 @@ from ingot.lab.chassis import Chassis
 from ingot.lab.control import Control
 from ingot.lab.depot import Depot
 from ingot.lab.errors import LabError
-from ingot.lab.faults import Faults
+from ingot.lab.faults import Plan
 from ingot.lab.labfile import LabFile, SampleImage
 from ingot.lab.ledger import Ledger
 from ingot.lab.machine import Machine
+from ingot.lab.planner import Planner
 from ingot.lab.redfish import Bmc
 from ingot.lab.settings import FarmSettings
-from ingot.lab.views import AddedImage
+from ingot.lab.views import AddedImage, Change
 from ingot.trust import Authority, Certificate, ServingTls, client_context, kept_token
 
 
@@ -69,6 +74,7 @@ class Farm:
             machine.chassis.plate.name: Bmc(machine, certificates.context(machine.chassis.plate.host))
             for machine in self._machines
         }
+        self._planner = Planner(lambda chassis: self._bmcs[chassis.plate.name].faults_changed())
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -91,17 +97,30 @@ class Farm:
     def chassis(self) -> list[Chassis]:
         return [machine.chassis for machine in self._machines]
 
-    async def set_faults(self, name: str, faults: Faults) -> None:
-        chassis = self._named(name)
-        chassis.record.faults = faults
-        chassis.note("its faults were changed by the control face")
+    async def change(self, chassis: Chassis, change: Change) -> None:
+        """What is not given stays; a plan counts from now on."""
+        record = chassis.record
+        if change.faults is not None:
+            # Whoever changes many servers at once gives them one value; a fault with a count counts for each alone.
+            record.faults = deepcopy(change.faults)
+        if change.plan is not None:
+            steps = deepcopy(change.plan)
+            record.plan = Plan(set_at=datetime.now(UTC), steps=steps) if steps else None
+        if change.hold is not None:
+            chassis.hold(change.hold)
+        chassis.note("changed by the control face: " + ", ".join(msgspec.to_builtins(change)))
         await chassis.save()
-        await self._bmcs[name].faults_changed()
+        self._planner.follow(chassis)
+        await self._bmcs[chassis.plate.name].faults_changed()
 
-    async def set_password(self, name: str, password: str) -> None:
+    def reset_bmc(self, chassis: Chassis, seconds: float) -> None:
+        """Begin it; the BMC comes back by itself."""
+        self._bmcs[chassis.plate.name].restart_soon(seconds)
+
+    async def set_password(self, chassis: Chassis, password: str) -> None:
         if not password:
             raise LabError("a BMC's password cannot be empty")
-        self._named(name).plate.password = password
+        chassis.plate.password = password
         await self._save()
 
     async def add_image(self, name: str, content: bytes) -> AddedImage:
@@ -114,12 +133,14 @@ class Farm:
         for machine in self._machines:
             await self._bmcs[machine.chassis.plate.name].start()
             await machine.start()
+            self._planner.follow(machine.chassis)
         await self._control.start()
         self.lab.control_url = self._control.url
         await self._save()
 
     async def _stop(self) -> None:
         await self._control.stop()
+        await self._planner.stop()
         for bmc in self._bmcs.values():
             await bmc.stop()
         for machine in self._machines:
@@ -161,12 +182,6 @@ class Farm:
         # The servers stay where they were built, also when the control face moves.
         hosts = dict.fromkeys((self._settings.listen_host, self.lab.host, "localhost"))
         return self._authority.issue(self._folder, "lab", list(hosts))
-
-    def _named(self, name: str) -> Chassis:
-        for machine in self._machines:
-            if machine.chassis.plate.name == name:
-                return machine.chassis
-        raise LabError(f"the lab has no server {name!r}")
 
 
 @contextlib.asynccontextmanager

@@ -3,29 +3,72 @@
 from __future__ import annotations
 
 import base64
+import json
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from ingot.lab.labfile import LabFile, Plate, SampleImage
+from ingot.lab.labfile import LabFile, Plate
 
 Manifest = dict[str, Any]
 USER_DATA: Final = "#cloud-config\nhostname: {name}\n"
 
 
 def manifests(
-    lab: LabFile, *, namespace: str = "default", provision: int = 0, image_format: str = "qcow2"
+    lab: LabFile,
+    *,
+    names: Sequence[str] = ("*",),
+    count: int | None = None,
+    namespace: str = "default",
+    provision: int = 0,
+    image_format: str = "qcow2",
+    image: Manifest | None = None,
+    user_data: str = USER_DATA,
+    online: bool = True,
 ) -> list[Manifest]:
-    """Secrets and hosts for all servers; the first `provision` of them get the sample image and user data."""
+    """Secrets and hosts for the first `count` servers whose name matches one of the patterns.
+
+    The first `provision` of them get an image, user data and network data. `image` is as a BareMetalHost has it; without one it
+    is the lab's sample of that format. {name} in the user data becomes the server's name.
+    """
+    chosen = [plate for plate in lab.servers if any(fnmatchcase(plate.name, pattern) for pattern in names)]
     made: list[Manifest] = []
-    for number, plate in enumerate(lab.servers):
-        image = lab.image(image_format) if number < provision else None
-        made.append(
-            _secret(f"{plate.name}-bmc", namespace, {"username": plate.username, "password": plate.password})
-        )
-        if image is not None:
-            user_data = USER_DATA.format(name=plate.name)
-            made.append(_secret(f"{plate.name}-user-data", namespace, {"userData": user_data}))
-        made.append(_host(plate, namespace, image))
+    for number, plate in enumerate(chosen[:count]):
+        host = _host(plate, namespace, online=online)
+        credentials = {"username": plate.username, "password": plate.password}
+        made.append(_secret(host["spec"]["bmc"]["credentialsName"], namespace, credentials))
+        if number < provision:
+            given = {
+                "userData": user_data.replace("{name}", plate.name),
+                "networkData": json.dumps(network_data(plate)),
+            }
+            host["spec"]["image"] = image or _sample(lab, image_format)
+            for kind, content in given.items():
+                name = f"{plate.name}-{'user' if kind == 'userData' else 'network'}-data"
+                made.append(_secret(name, namespace, {kind: content}))
+                host["spec"][kind] = {"name": name, "namespace": namespace}
+        made.append(host)
     return made
+
+
+def network_data(plate: Plate) -> Manifest:
+    """The first card asks for its address, as OpenStack's network_data.json says it."""
+    link, mac = "eth0", plate.macs[0]
+    return {
+        "links": [{"id": link, "type": "phy", "ethernet_mac_address": mac}],
+        "networks": [{"id": "network0", "type": "ipv4_dhcp", "link": link}],
+        "services": [],
+    }
+
+
+def _sample(lab: LabFile, image_format: str) -> Manifest:
+    image = lab.image(image_format)
+    return {
+        "url": image.url,
+        "checksum": image.sha256,
+        "checksumType": "sha256",
+        "format": image.format,
+    }
 
 
 def _secret(name: str, namespace: str, values: dict[str, str]) -> Manifest:
@@ -38,23 +81,14 @@ def _secret(name: str, namespace: str, values: dict[str, str]) -> Manifest:
     }
 
 
-def _host(plate: Plate, namespace: str, image: SampleImage | None) -> Manifest:
-    spec: dict[str, Any] = {
-        "online": True,
-        "bootMACAddress": plate.macs[0],
-        "bmc": {"address": plate.bmc_address, "credentialsName": f"{plate.name}-bmc"},
-    }
-    if image is not None:
-        spec["image"] = {
-            "url": image.url,
-            "checksum": image.sha256,
-            "checksumType": "sha256",
-            "format": image.format,
-        }
-        spec["userData"] = {"name": f"{plate.name}-user-data", "namespace": namespace}
+def _host(plate: Plate, namespace: str, *, online: bool) -> Manifest:
     return {
         "apiVersion": "metal3.io/v1alpha1",
         "kind": "BareMetalHost",
         "metadata": {"name": plate.name, "namespace": namespace},
-        "spec": spec,
+        "spec": {
+            "online": online,
+            "bootMACAddress": plate.macs[0],
+            "bmc": {"address": plate.bmc_address, "credentialsName": f"{plate.name}-bmc"},
+        },
     }

@@ -1,4 +1,4 @@
-"""How the control face shows servers: the structs that client and server share."""
+"""How the control face shows servers, and what it takes: the structs that client and server share."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import Literal
 import msgspec
 
 from ingot.lab.chassis import Chassis
-from ingot.lab.faults import Faults
-from ingot.lab.record import Instance, LogLine, PowerAction
+from ingot.lab.components import Components
+from ingot.lab.faults import Faults, Planned
+from ingot.lab.record import Array, Booted, Instance, LogLine, PowerAction, Written
+
+Runs = Literal["ramdisk", "instance", "nothing"]
 
 
 class ServerView(msgspec.Struct, kw_only=True):
@@ -19,16 +22,52 @@ class ServerView(msgspec.Struct, kw_only=True):
     username: str
     mac: str
     macs: list[str]
+    profile: str
     power: Literal["On", "Off"]
-    booted_into: Literal["ramdisk", "instance", "nothing"]
+    booted_into: Runs
+    booted: Booted | None
+    """What the last boot came from."""
     running: Instance | None
+    written: dict[str, Written]
+    """The image on each device that has one."""
+    arrays: list[Array]
+    components: Components
+    """What the BMC has configured: BIOS, volumes, firmware, tasks, subscriptions."""
     media: dict[str, str]
     deployments: int
     cleanings: int
     boots: int
-    power_actions: list[PowerAction]
     faults: Faults
+    """The steady ones."""
+    faults_now: Faults
+    """What holds at this moment: the steady ones and the plan's."""
+    plan: list[Planned]
+    hold: str
+    held_at: str
+    """Where the server waits now, because it is held there."""
+    power_actions: list[PowerAction]
     log: list[LogLine]
+
+
+class Change(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What servers are to be like from now on; what is not given stays."""
+
+    faults: Faults | None = None
+    plan: list[Planned] | None = None
+    hold: str | None = None
+
+
+class Changed(msgspec.Struct, kw_only=True):
+    names: list[str]
+
+
+class Hold(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    place: str = ""
+
+
+class BmcReset(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    seconds: float = 5.0
+    """How long the BMC is away."""
 
 
 class AddedImage(msgspec.Struct, kw_only=True):
@@ -41,7 +80,8 @@ class NewPassword(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     password: str
 
 
-def view(chassis: Chassis) -> ServerView:
+def view(chassis: Chassis, *, history: bool = True) -> ServerView:
+    """Without its history the view of a server is small, also late in its life."""
     plate, record = chassis.plate, chassis.record
     return ServerView(
         name=plate.name,
@@ -49,14 +89,23 @@ def view(chassis: Chassis) -> ServerView:
         username=plate.username,
         mac=plate.macs[0],
         macs=plate.macs,
+        profile=plate.profile,
         power=record.power,
         booted_into=record.booted_into,
+        booted=record.booted,
         running=record.instance,
+        written=record.written,
+        arrays=record.arrays,
+        components=record.components,
         media=record.media,
         deployments=record.deployments,
         cleanings=record.cleanings,
         boots=record.boots,
-        power_actions=record.power_actions,
         faults=record.faults,
-        log=record.log[-50:],
+        faults_now=chassis.faults,
+        plan=record.plan.steps if record.plan is not None else [],
+        hold=record.hold,
+        held_at=chassis.held_at,
+        power_actions=record.power_actions if history else [],
+        log=record.log[-50:] if history else [],
     )

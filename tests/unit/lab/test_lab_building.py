@@ -17,7 +17,7 @@ from ingot.formats.boot_parameters import kernel_parameters
 from ingot.formats.iso9660 import Iso
 from ingot.lab import labfile
 from ingot.lab.errors import LabError
-from ingot.lab.firmware import CA_IN_RAMDISK
+from ingot.lab.medium import CA_IN_RAMDISK
 from ingot.lab.labfile import LabFile, SampleImage
 from ingot.lab.manifests import manifests
 from ingot.lab.samples import as_qcow2, bundle, ramdisk_iso, sample_disk
@@ -145,11 +145,12 @@ def test_every_server_is_a_host_with_a_secret_and_the_first_gets_an_image(tmp_pa
     assert names == [
         ("Secret", "rack", "server-1-bmc"),
         ("Secret", "rack", "server-1-user-data"),
+        ("Secret", "rack", "server-1-network-data"),
         ("BareMetalHost", "rack", "server-1"),
         ("Secret", "rack", "server-2-bmc"),
         ("BareMetalHost", "rack", "server-2"),
     ]
-    first, second = objects[2]["spec"], objects[4]["spec"]
+    first, second = objects[3]["spec"], objects[5]["spec"]
     assert first["image"] == {
         "url": "https://x/s.qcow2",
         "checksum": "ab" * 32,
@@ -157,6 +158,9 @@ def test_every_server_is_a_host_with_a_secret_and_the_first_gets_an_image(tmp_pa
         "format": "qcow2",
     }
     assert first["userData"] == {"name": "server-1-user-data", "namespace": "rack"}
+    assert first["networkData"] == {"name": "server-1-network-data", "namespace": "rack"}
+    network = json.loads(base64.b64decode(objects[2]["data"]["networkData"]))
+    assert network["links"][0]["ethernet_mac_address"] == lab.servers[0].macs[0]
     assert "image" not in second
     assert second["bmc"] == {"address": lab.servers[1].bmc_address, "credentialsName": "server-2-bmc"}
     assert base64.b64decode(objects[0]["data"]["password"]).decode() == lab.servers[0].password
@@ -169,6 +173,45 @@ def test_the_command_prints_yaml_that_kubectl_reads(tmp_path: Path) -> None:
     )
     assert done.exit_code == 0
     assert list(yaml.safe_load_all(done.output)) == manifests(lab, provision=1, image_format="raw")
+
+
+def test_a_user_chooses_servers_image_and_user_data(tmp_path: Path) -> None:
+    built(tmp_path, servers=12)
+    (tmp_path / "user-data").write_text("#cloud-config\nfqdn: {name}.example.com\n")
+    arguments = ["server-1*", "server-7", "--count", "4", "--provision", "1", "--offline"]
+    image = ["--image", "https://images/x.raw", "--checksum", "ab" * 32, "--format", "raw"]
+    data = ["--user-data", str(tmp_path / "user-data")]
+    done = CliRunner().invoke(lab_command, ["manifests", "--state", str(tmp_path), *arguments, *image, *data])
+    assert done.exit_code == 0, done.output
+    objects = list(yaml.safe_load_all(done.output))
+    hosts = [one for one in objects if one["kind"] == "BareMetalHost"]
+    names = [host["metadata"]["name"] for host in hosts]
+    assert names == ["server-1", "server-7", "server-10", "server-11"]
+    assert not any(host["spec"]["online"] for host in hosts)
+    assert hosts[0]["spec"]["image"] == {
+        "url": "https://images/x.raw",
+        "checksum": "ab" * 32,
+        "checksumType": "sha256",
+        "format": "raw",
+    }
+    user_data = base64.b64decode(objects[1]["data"]["userData"]).decode()
+    assert user_data == "#cloud-config\nfqdn: server-1.example.com\n"
+    assert [host["metadata"]["name"] for host in hosts if "image" in host["spec"]] == ["server-1"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["rack-*"], "no server that fits rack-*"),
+        (["--image", "https://images/x.raw"], "needs its --checksum"),
+        (["--checksum", "ab"], "of an image that --image names"),
+    ],
+)
+def test_a_choice_that_makes_no_sense_is_named(tmp_path: Path, arguments: list[str], told: str) -> None:
+    built(tmp_path)
+    done = CliRunner().invoke(lab_command, ["manifests", "--state", str(tmp_path), *arguments])
+    assert done.exit_code != 0
+    assert told in done.output
 
 
 def test_without_a_lab_the_command_says_what_to_do(tmp_path: Path) -> None:

@@ -1,35 +1,23 @@
-"""`ingot lab`: simulated servers to practise on."""
+"""`ingot lab farm`: the process that the simulated servers live in."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import sys
 from pathlib import Path
 
 import click
-import msgspec
-import yaml
 
 from ingot.cli.parts.listen import AddressAndPort, Listen, log_to_stderr, told_to_stop
 from ingot.cli.parts.state import StateFolder, state_option
-from ingot.lab import labfile
-from ingot.lab.client import Lab
 from ingot.lab.errors import LabError
 from ingot.lab.farm import Farm
 from ingot.lab.labfile import NETWORK
-from ingot.lab.manifests import manifests as lab_manifests
 from ingot.lab.profiles import PROFILES
 from ingot.lab.settings import FarmSettings, Timings
-from ingot.lab.views import ServerView
 
 
-@click.group()
-def lab() -> None:
-    """Simulated servers to practise on."""
-
-
-@lab.command()
+@click.command()
 @state_option
 @click.option(
     "--listen",
@@ -119,53 +107,3 @@ async def _run(settings: FarmSettings) -> None:
         click.echo(f"lab ready: {count} {'server' if count == 1 else 'servers'} at {running.url}")
         sys.stdout.flush()
         await stop.wait()
-
-
-@lab.command("list")
-@state_option
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
-def list_servers(state: StateFolder, output: str) -> None:
-    """Show the servers of a running farm: power, and what runs on them."""
-    try:
-        servers = asyncio.run(_servers(state.path))
-    except LabError as error:
-        raise click.ClickException(str(error)) from error
-    if output == "json":
-        click.echo(msgspec.json.format(msgspec.json.encode(servers)).decode())
-        return
-    rows = [("NAME", "POWER", "RUNS", "HOST NAME", "DEPLOYED", "CLEANED", "BMC")]
-    for server in servers:
-        hostname = server.running.hostname if server.running else ""
-        counts = (str(server.deployments), str(server.cleanings))
-        rows.append(
-            (server.name, server.power, server.booted_into, hostname or "-", *counts, server.bmc_address)
-        )
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        click.echo("   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-
-
-async def _servers(state: Path) -> list[ServerView]:
-    async with Lab.open(state) as opened:
-        return await opened.servers()
-
-
-@lab.command()
-@state_option
-@click.option("--namespace", default="default", show_default=True, help="The namespace of the objects.")
-@click.option(
-    "--provision", default=0, show_default=True, type=click.IntRange(0), help="How many servers get an image."
-)
-@click.option(
-    "--format", "image_format", default="qcow2", show_default=True, type=click.Choice(["raw", "qcow2"])
-)
-def manifests(state: StateFolder, namespace: str, provision: int, image_format: str) -> None:
-    """Print the servers as Secrets and BareMetalHosts, ready for `kubectl apply -f -`."""
-    try:
-        objects = lab_manifests(
-            labfile.load(state.path), namespace=namespace, provision=provision, image_format=image_format
-        )
-    except LabError as error:
-        raise click.ClickException(str(error)) from error
-    with contextlib.suppress(BrokenPipeError):
-        click.echo(yaml.safe_dump_all(objects, sort_keys=False), nl=False)

@@ -21,6 +21,7 @@ from ingot.api.baremetalhost import (
     EventReason,
     OperationalStatus,
     State,
+    UnknownState,
 )
 from ingot.api.meta import Key
 from ingot.api.wire import wire
@@ -118,6 +119,14 @@ class HostReconciler:
             await let_companions_go(self._tools, key)
             return Done()
         if Annotation.PAUSED in host.metadata.annotations or self._not_ours(host):
+            return Done()
+        try:
+            _ = host.state
+        except UnknownState as problem:
+            # Nothing is known of such a host, so nothing is done to it; whoever wrote that has to say what is true.
+            self._tools.recorder.record(
+                host, type="Warning", reason=EventReason.UNKNOWN_STATE, message=str(problem)
+            )
             return Done()
         p = Pass(host, self._tools)
         if p.status.error_type:

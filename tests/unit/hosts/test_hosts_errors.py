@@ -193,3 +193,23 @@ async def test_what_a_back_end_says_while_it_is_busy_is_shown_without_secrets(ra
     key = await rack.host()
     host = await rack.until(key, lambda host: "bmc.example" in rack.sentence(host))
     assert "hunter" not in rack.sentence(host)
+
+
+async def test_a_state_that_does_not_exist_is_told_and_left_alone_until_it_is_mended(rack: Rack) -> None:
+    key = await rack.host()
+    host = await rack.until_well(key, "available")
+    state = {"status": {"provisioning": {"state": "flying"}}}
+    await rack.client.patch(BARE_METAL_HOSTS, key, state, subresource="status")
+
+    async def told() -> bool:
+        return "UnknownState" in await rack.event_reasons()
+
+    await rack.until_true(told, lambda: "nobody said that the state does not exist")
+    writes = (await rack.get(key)).metadata.resource_version
+    rack.backend.tell(key)
+    await rack.settle()
+    assert (await rack.get(key)).metadata.resource_version == writes
+    mended = {"status": {"provisioning": {"state": str(host.state)}}}
+    await rack.client.patch(BARE_METAL_HOSTS, key, mended, subresource="status")
+    await rack.change(key, {"online": False})
+    await rack.until(key, lambda found: not found.status.powered_on)

@@ -129,6 +129,7 @@ class EventReason(enum.StrEnum):
     IMAGE_AUTH_FORMAT_UNSUPPORTED = "ImageAuthFormatUnsupported"
     IMAGE_AUTH_PARSE_ERROR = "ImageAuthParseError"
     FORCE_DELETED = "ForceDeleted"
+    UNKNOWN_STATE = "UnknownState"
     """Ours: a host went without its back end; the message tells what it leaves behind."""
 
 

@@ -179,4 +179,6 @@ async def _patch(tools: Tools, image: DataImage, patch: dict[str, Any], subresou
 
 
 def _tell(p: Pass, image: DataImage, reason: str, message: str, *, warning: bool = False) -> None:
-    p.tools.recorder.record(image, type="Warning" if warning else "Normal", reason=reason, message=message)
+    p.tools.recorder.record(
+        image, type="Warning" if warning else "Normal", reason=reason, message=message, controller="dataimage"
+    )

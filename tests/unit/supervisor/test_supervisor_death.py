@@ -61,9 +61,9 @@ def test_kill_9_of_the_supervisor_leaves_no_part_behind(tmp_path: Path) -> None:
 
 def test_what_a_killed_supervisor_left_is_ended_at_the_next_start(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    with supervisor(run) as (process, _part, child, _):
+    with supervisor(run) as (process, part, child, _):
         process.kill()
-        process.wait()
+        until(lambda: not lives(part), "the part dies with its supervisor")
     assert lives(child), "the grandchild is not tied to the supervisor"
     with supervisor(run) as (_, _, _, ended):
         assert ended == [child]
@@ -90,9 +90,9 @@ def test_a_process_that_only_has_the_same_number_is_left_alone(tmp_path: Path) -
 
 def test_nothing_is_ended_for_a_status_from_before_a_reboot(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    with supervisor(run) as (process, _part, child, _):
+    with supervisor(run) as (process, part, child, _):
         process.kill()
-        process.wait()
+        until(lambda: not lives(part), "the part dies with its supervisor")
     told = read_status(run)
     assert told is not None
     path = run / "status.json"

@@ -59,7 +59,7 @@ def _order(room: Room, lab: LabFile, plate: Plate) -> dict[str, Any]:
     instance = str(uuid.uuid4())
     image = lab.image(IMAGE_FORMAT)
     return {
-        "url": f"{room.ironic.base_url}/v1",
+        "url": f"{room.ironic.api_url}/v1",
         "ca": str(room.trusted.ca_file),
         "username": room.ironic.username,
         "password": Path(room.ironic.password_file).read_text().strip(),

@@ -56,7 +56,7 @@ async def _record(room: Room, name: str) -> dict[str, Any]:
             },
             raise_for_status=True,
         ) as session,
-        session.get(f"{room.ironic.base_url}/v1/nodes/default~{name}") as answer,
+        session.get(f"{room.ironic.api_url}/v1/nodes/default~{name}") as answer,
     ):
         return comparable(await answer.json())
 

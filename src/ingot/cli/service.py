@@ -5,13 +5,14 @@ Settings come from the environment; a setting that is wrong ends the command wit
 
 from __future__ import annotations
 
+import asyncio
 import os
 
 import click
 
 from ingot.services import environment
 from ingot.services import ironic as ironic_service
-from ingot.services.errors import ServiceError
+from ingot.services.errors import ServiceError, SettingsError
 from ingot.services.settings import IronicSettings
 
 
@@ -36,8 +37,26 @@ def ironic() -> None:
         OSError
     ) as error:  # a folder or file of the state that cannot be made; it names the path and the reason
         raise click.ClickException(f"Ironic cannot be made ready: {error}") from error
-    click.echo(f"Ironic {settings.version} starts at {settings.base_url}")
+    click.echo(f"Ironic {settings.version} starts at {settings.api_socket or settings.api_url}")
     command.become()
+
+
+@service.command()
+def front() -> None:
+    """Run the front server: the three calls of agents, and the files that Ironic publishes, for the provisioning side."""
+    from ingot.services.front import serve
+
+    try:
+        settings = IronicSettings.from_environment(os.environ)
+        if not settings.reverse_proxy:
+            raise SettingsError(
+                "IRONIC_REVERSE_PROXY_SETUP is not true: Ironic itself listens where the front server would."
+            )
+        asyncio.run(serve(settings, lambda: click.echo(f"front ready at {settings.base_url}")))
+    except ServiceError as error:
+        raise click.ClickException(str(error)) from error
+    except OSError as error:  # the port is taken, or a certificate cannot be read; it says which
+        raise click.ClickException(f"The front server cannot start: {error}") from error
 
 
 @service.command("ironic-env")

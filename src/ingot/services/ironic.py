@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -20,10 +20,11 @@ from ingot.services import hardware, ironic_image, ownership, schema
 from ingot.services.codec import variables
 from ingot.services.environment import IronicEnvironment, Progress, without_ours
 from ingot.services.errors import ProgramMissing, SettingsError
+from ingot.services.front.files import url_of_files
 from ingot.services.ironic_conf import render
 from ingot.services.schema import DatabaseSync
 from ingot.services.settings import IronicSettings
-from ingot.trust import Secret, htpasswd_line, write_private
+from ingot.trust import Secret, htpasswd_line, kept_token, write_private
 
 # The names by which Ironic and its libraries look for a program that makes ISO 9660 images.
 _ISO_MAKERS: Final = ("mkisofs", "genisoimage", "xorrisofs")
@@ -87,7 +88,20 @@ def prepare(settings: IronicSettings, drives: tuple[str, ...] = hardware.ALL) ->
         if not (file.is_file() and os.access(file, os.R_OK)):
             raise SettingsError(f"{variable} names {file}, which is not a file that can be read.")
     write_private(settings.paths.htpasswd_file, f"{_callers(settings)}\n".encode())
-    write_private(settings.paths.config_file, render(settings, drives).encode())
+    write_private(settings.paths.config_file, render(_with_files(settings), drives).encode())
+
+
+def _with_files(settings: IronicSettings) -> IronicSettings:
+    """With the URLs under which the front server hands out what Ironic publishes, unless others are given."""
+    if not settings.reverse_proxy:
+        return settings
+    key = kept_token(settings.paths.files_key_file)
+    elsewhere = settings.external_callback
+    return replace(
+        settings,
+        http_url=settings.http_url or url_of_files(settings.base_url, key),
+        external_http_url=settings.external_http_url or (url_of_files(elsewhere, key) if elsewhere else None),
+    )
 
 
 def _callers(settings: IronicSettings) -> str:

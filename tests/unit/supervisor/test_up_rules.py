@@ -27,7 +27,7 @@ from ingot.embedded.supervisor import State as PartState
 from ingot.lab.labfile import LabFile, save
 from ingot.services.settings import IronicSettings
 
-PORTS = {"api-server": 1001, "ironic": 1002, "lab": 1003, "operator": 1004}
+PORTS = {"api-server": 1001, "ironic": 1002, "lab": 1003, "operator": 1004, "front": 1005}
 IMAGE = Image(url="https://images/one.qcow2")
 
 
@@ -83,14 +83,14 @@ def test_making_credentials_again_changes_none(tmp_path: Path) -> None:
 def test_the_operator_waits_for_everything_it_talks_to(tmp_path: Path) -> None:
     state = StateFolder(tmp_path / "state")
     parts = plan.parts(state, PORTS, plan.make_ready(state), Wishes())
-    assert [part.name for part in parts] == ["api-server", "ironic", "lab", "operator"]
+    assert [part.name for part in parts] == ["api-server", "ironic", "front", "lab", "operator"]
     assert parts[-1].after == ("api-server", "ironic", "lab")
 
 
 def test_without_the_lab_nothing_asks_for_it(tmp_path: Path) -> None:
     state = StateFolder(tmp_path / "state")
     parts = plan.parts(state, PORTS, plan.make_ready(state), Wishes(lab=False))
-    assert [part.name for part in parts] == ["api-server", "ironic", "operator"]
+    assert [part.name for part in parts] == ["api-server", "ironic", "front", "operator"]
     assert parts[-1].after == ("api-server", "ironic")
     assert dict(parts[-1].late_environment()) == {}
 
@@ -115,7 +115,20 @@ def test_ironic_pushes_to_the_operator_and_both_agree_on_the_credentials(tmp_pat
     auth = Path(operator.environment["METAL3_AUTH_ROOT_DIR"]) / "ironic"
     assert ironic.password_file == auth / "password"
     assert ironic.username == (auth / "username").read_text()
-    assert operator.environment["IRONIC_ENDPOINT"] == f"{ironic.base_url}/v1"
+    assert operator.environment["IRONIC_ENDPOINT"] == f"{ironic.api_url}/v1"
+
+
+def test_machines_call_the_front_server_and_the_operator_calls_ironic(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path / "state")
+    parts = {part.name: part for part in plan.parts(state, PORTS, plan.make_ready(state), Wishes())}
+    ironic = IronicSettings.from_environment(parts["ironic"].environment)
+    assert parts["front"].environment == parts["ironic"].environment
+    assert (
+        parts["lab"].argv[parts["lab"].argv.index("--agent-api") + 1]
+        == ironic.base_url
+        == parts["front"].address
+    )
+    assert ironic.api_url == parts["ironic"].address != ironic.base_url
 
 
 def test_the_operator_learns_the_ramdisk_from_the_lab_when_it_starts(tmp_path: Path) -> None:

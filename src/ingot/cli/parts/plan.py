@@ -18,7 +18,7 @@ from ingot.lab import labfile
 from ingot.services.settings import IronicPaths, IronicSettings
 from ingot.trust import Authority, Certificate, kept_token, write_private
 
-LISTENERS: Final = ("api-server", "ironic", "lab", "operator")
+LISTENERS: Final = ("api-server", "ironic", "front", "lab", "operator")
 IRONIC_USER: Final = "ingot"
 _HERE: Final = ("127.0.0.1", "localhost")
 
@@ -62,7 +62,7 @@ def make_ready(state: StateFolder) -> Credentials:
 def parts(state: StateFolder, ports: Mapping[str, int], trusted: Credentials, wishes: Wishes) -> list[Part]:
     """What to run, in the order in which a person reads it."""
     ironic = ironic_settings(state, ports, trusted)
-    planned = [api_server(state, ports, trusted), ironic_service(ironic, trusted)]
+    planned = [api_server(state, ports, trusted), ironic_service(ironic, trusted), front(ironic, trusted)]
     if wishes.lab:
         planned.append(lab(state, ports, trusted, ironic, wishes))
     planned.append(operator(state, ports, trusted, ironic, wishes))
@@ -87,7 +87,10 @@ def ironic_settings(state: StateFolder, ports: Mapping[str, int], trusted: Crede
         ca_file=trusted.ca_file,
         username=IRONIC_USER,
         password_file=trusted.auth_root / "ironic" / "password",
-        listen_port=ports["ironic"],
+        # Machines reach the front server; Ironic itself is for the operator.
+        reverse_proxy=True,
+        private_port=str(ports["ironic"]),
+        listen_port=ports["front"],
         # Simulated servers and the depot of images have certificates of this installation.
         bmc_ca_file=trusted.ca_file,
         webserver_ca_file=trusted.ca_file,
@@ -103,9 +106,20 @@ def ironic_service(settings: IronicSettings, trusted: Credentials) -> Part:
         argv=ingot("service", "ironic"),
         environment=settings.to_environment(),
         # Its main process lives on when the one that serves could not start: only an answer proves anything.
-        probe=answers(f"{settings.base_url}/", trusted.ca_file),
-        address=settings.base_url,
+        probe=answers(f"{settings.api_url}/", trusted.ca_file),
+        address=settings.api_url,
         grace=20.0,
+    )
+
+
+def front(settings: IronicSettings, trusted: Credentials) -> Part:
+    return Part(
+        name="front",
+        argv=ingot("service", "front"),
+        environment=settings.to_environment(),
+        ready_line="front ready",
+        probe=answers(f"{settings.base_url}/healthz", trusted.ca_file),
+        address=settings.base_url,
     )
 
 
@@ -145,7 +159,7 @@ def operator(
         ),
         environment={
             "KUBECONFIG": str(state.kubeconfig),
-            "IRONIC_ENDPOINT": f"{ironic.base_url}/v1",
+            "IRONIC_ENDPOINT": f"{ironic.api_url}/v1",
             "IRONIC_CACERT_FILE": str(trusted.ca_file),
             "METAL3_AUTH_ROOT_DIR": str(trusted.auth_root),
         },

@@ -1,4 +1,4 @@
-"""The lasting part of a server: its plate, its record, its disk and its log.
+"""The lasting part of a server: its plate, its record, its disks and its log.
 
 What runs on the server (BMC, firmware, agent) comes and goes and works on this.
 """
@@ -11,9 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from ingot.lab.disk import Disk
+from ingot.lab.disk import Disks
 from ingot.lab.faults import Counted, Faults, in_force, spend
-from ingot.lab.hardware import DISK_BYTES
 from ingot.lab.labfile import Plate
 from ingot.lab.ledger import Ledger
 
@@ -25,7 +24,7 @@ class Chassis:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.plate = plate
         self.folder = folder
-        self.disk = Disk(folder, DISK_BYTES)
+        self.disks = Disks(folder)
         self.held_at = ""
         """Where the server waits now because it is held there."""
         self._released = asyncio.Event()

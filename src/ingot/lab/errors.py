@@ -17,8 +17,9 @@ class StepFailed(Exception):
     `kind` and `summary` are the agent's names for the error, `details` is the sentence that Ironic shows.
     """
 
-    def __init__(self, details: str, *, kind: str, summary: str) -> None:
+    def __init__(self, details: str, *, kind: str, summary: str, code: int = 500) -> None:
         super().__init__(f"{summary}: {details}")
         self.kind = kind
+        self.code = code
         self.summary = summary
         self.details = details

@@ -1,7 +1,7 @@
-"""What runs after a boot from the disk: an operating system that reads its config drive.
+"""What runs after a boot from a disk or a live medium: an operating system that reads its config drive.
 
 Everything reported is read back here and now: the image's digest from the disk, host name and user data from the config
-drive. A disk without a boot signature, or that nothing was written to, does not boot.
+drive, or from what an installer left for the first boot. A disk without a boot signature does not boot.
 """
 
 from __future__ import annotations
@@ -14,33 +14,42 @@ from ingot.formats import FormatError
 from ingot.formats.iso9660 import Iso
 from ingot.lab.disk import Check, Disk
 from ingot.lab.errors import BootFailure
-from ingot.lab.record import Instance
+from ingot.lab.medium import CONFIG_DRIVE
+from ingot.lab.record import Instance, Written
 
-_LABEL: Final = "config-2"
 _LATEST: Final = "/openstack/latest/"
 
 
-def boot_from_disk(disk: Disk, image_size: int | None, check: Check) -> Instance:
+def boot_from_disk(disk: Disk, written: Written, check: Check) -> Instance:
     """Boot what is on the disk. Blocks: it reads the whole image."""
-    if image_size is None or not disk.bootable():
+    if not disk.bootable():
         raise BootFailure("the disk is not bootable: it has no boot signature in its first sector")
-    instance = Instance(image_sha256=disk.sha256(image_size, check), image_size=image_size)
-    content = disk.config_drive
-    if content is not None:
-        _read_config_drive(content, instance)
+    instance = Instance(image_sha256=disk.sha256(written.size, check), image_size=written.size)
+    if (ignition := disk.ignition) is not None:
+        left = json.loads(ignition)
+        instance.user_data, instance.meta_data = left.get("user_data", ""), left.get("meta_data") or {}
+        _name(instance)
+    read_config_drive(disk.config_drive, instance)
     return instance
 
 
-def _read_config_drive(content: bytes, instance: Instance) -> None:
+def read_config_drive(content: bytes | None, instance: Instance) -> None:
+    """Let the instance read the drive. One that it cannot read is as if it were not there."""
+    if content is None:
+        return
     try:
         iso = Iso(io.BytesIO(content))
     except FormatError:
-        return  # an operating system that cannot read the drive comes up without it
-    if iso.label.lower() != _LABEL:
+        return
+    if iso.label.lower() != CONFIG_DRIVE:
         return
     instance.meta_data = _json(iso, "meta_data.json") or {}
     instance.network_data = _json(iso, "network_data.json")
     instance.user_data = (_file(iso, "user_data") or b"").decode("utf-8", "replace")
+    _name(instance)
+
+
+def _name(instance: Instance) -> None:
     for key in ("local-hostname", "hostname", "name"):
         if isinstance(name := instance.meta_data.get(key), str) and name:
             instance.hostname = name

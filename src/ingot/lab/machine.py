@@ -11,20 +11,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import logging
 import ssl
-from typing import Literal
+from typing import Final, Literal
 
 from ingot.lab.agent import Agent
 from ingot.lab.chassis import Chassis
 from ingot.lab.components import at_boot
-from ingot.lab.disk import in_thread
 from ingot.lab.errors import BootFailure
-from ingot.lab.firmware import after_boot, boot_target, fetch_ramdisk
-from ingot.lab.hardware import DISK_NAME
-from ingot.lab.instance import boot_from_disk
-from ingot.lab.record import BootTarget
+from ingot.lab.firmware import Firmware, after_boot, boot_target
+from ingot.lab.record import BootTarget, Ramdisk
 from ingot.lab.settings import Timings
 
 _log = logging.getLogger(__name__)
@@ -42,11 +38,19 @@ ResetType = Literal[
 
 
 class Machine:
-    def __init__(self, chassis: Chassis, *, timings: Timings, trusted: ssl.SSLContext) -> None:
+    def __init__(
+        self,
+        chassis: Chassis,
+        *,
+        timings: Timings,
+        trusted: ssl.SSLContext,
+        firmware: Firmware | None = None,
+    ) -> None:
         self.chassis = chassis
         self.timings = timings
         self.trusted = trusted
         """Whom the server believes when it fetches something."""
+        self._firmware = firmware or Firmware(trusted=trusted)
         self._looked_at = asyncio.Event()
         self._switching = asyncio.Lock()
         """Held while the power changes; one change at a time."""
@@ -186,24 +190,31 @@ class Machine:
 
     async def _boot(self, source: BootTarget) -> None:
         record = self.chassis.record
-        if source == "Cd":
+        if source != "Hdd":
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._looked_at.wait(), self.timings.boot_unwatched)
         await asyncio.sleep(self.timings.boot)
-        if source == "Cd":
-            scratch = self.chassis.folder / "medium"
-            record.ramdisk = await fetch_ramdisk(
-                record.media.get("Cd", ""), trusted=self.trusted, scratch=scratch
-            )
-            booted = "booted the ramdisk from the virtual CD"
+        await self.chassis.held("boot")
+        result = await self._firmware.boot(self.chassis, source)
+        if isinstance(result.runs, Ramdisk):
+            record.ramdisk = result.runs
+            booted = f"booted the ramdisk from {_NAMES.get(source, source)}"
         else:
-            on_disk = record.written.get(DISK_NAME)
-            boot = functools.partial(boot_from_disk, self.chassis.disk, on_disk.size if on_disk else None)
-            record.instance = await in_thread(boot)
-            name = record.instance.hostname or "without a host name"
-            booted = f"booted the image on the disk ({name}, sha256 {record.instance.image_sha256})"
-        record.booting = "None"
+            record.instance = result.runs
+            name = result.runs.hostname or "without a host name"
+            where = _NAMES.get(result.booted.source, f"the disk {result.booted.source}")
+            booted = f"booted the image on {where} ({name}, sha256 {result.runs.image_sha256})"
+        record.booted, record.booting = result.booted, "None"
         # Said only once it is on disk: a farm that is killed in between boots again, and has claimed nothing.
         await self.chassis.save()
         self.chassis.note(booted)
         await self.chassis.save()
+
+
+_NAMES: Final = {
+    "Cd": "the virtual CD",
+    "UsbCd": "the virtual CD",
+    "Usb": "the virtual stick",
+    "UefiHttp": "a URL, by UEFI",
+    "Pxe": "the network",
+}

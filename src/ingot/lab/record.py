@@ -33,7 +33,7 @@ class Command(msgspec.Struct, kw_only=True):
     id: str
     name: str
     params: dict[str, Any]
-    status: Literal["RUNNING", "SUCCEEDED", "FAILED"] = "RUNNING"
+    status: Literal["RUNNING", "SUCCEEDED", "FAILED", "CLEAN_VERSION_MISMATCH"] = "RUNNING"
     error: dict[str, Any] | None = None
     result: Any = None
 
@@ -54,6 +54,10 @@ class Ramdisk(msgspec.Struct, kw_only=True):
     ca: str
     network_data: dict[str, Any] | None = None
     """What the medium says of the network, when it says something."""
+    boot_mac: str = ""
+    """The network card it was booted through; a medium has none."""
+    gone: str = ""
+    """Why there is no agent any more, though the ramdisk runs on."""
     port: int = 0
     token: str = ""
     node_uuid: str = ""
@@ -83,6 +87,8 @@ class Written(msgspec.Struct, kw_only=True):
     image: str
     """What Ironic calls it."""
     size: int
+    files: dict[str, str] = {}
+    """The sha256 of each file that was put into it afterwards, by path."""
 
 
 class Array(msgspec.Struct, kw_only=True):
@@ -117,7 +123,7 @@ class Record(msgspec.Struct, kw_only=True):
     booted: Booted | None = None
     """What the last boot that came to its end booted."""
     written: dict[str, Written] = {}
-    """The image on each device that has one, the one that was written last at the end."""
+    """The image on each device that has one, by the device's key; the one that was written last is at the end."""
     arrays: list[Array] = []
     secure_boot: bool = False
     components: Components = msgspec.field(default_factory=Components)

@@ -15,7 +15,7 @@ from typing import Final
 from ingot.formats.boot_parameters import grub_config
 from ingot.formats.iso9660 import build_iso
 from ingot.formats.qcow2 import write_qcow2
-from ingot.lab.firmware import BOOT_CONFIGS, CA_IN_RAMDISK
+from ingot.lab.medium import BOOT_CONFIGS, CA_IN_RAMDISK
 
 SAMPLE_SIZE: Final = 16 << 20
 _MARKER: Final = b"Ingot sample image: a disk to practise on.\n"

@@ -16,7 +16,8 @@ from ingot.formats.boot_parameters import grub_config
 from ingot.formats.iso9660 import build_iso
 from ingot.lab.client import Lab
 from ingot.lab.farm import Farm
-from ingot.lab.firmware import CA_IN_RAMDISK, after_boot, boot_target
+from ingot.lab.firmware import after_boot, boot_target
+from ingot.lab.medium import CA_IN_RAMDISK
 from ingot.lab.record import Override
 from ingot.lab.samples import ramdisk_iso
 from ingot.lab.settings import FarmSettings
@@ -74,7 +75,7 @@ async def test_a_medium_that_is_no_iso_does_not_boot(bench: Bench) -> None:
 async def test_an_iso_without_a_boot_loader_does_not_boot(bench: Bench) -> None:
     image = await bench.lab.add_image(config_drive(user_data="", hostname=""), name="data.iso")
     await bench.boot_medium(image.url)
-    assert "no configuration of a boot loader" in await bench.said("does not boot")
+    assert "neither a boot record nor the configuration of a boot loader" in await bench.said("does not boot")
 
 
 async def test_a_medium_that_is_gone_does_not_boot(bench: Bench) -> None:

@@ -1,8 +1,9 @@
 """The commands that Ironic gives the agent, over HTTPS.
 
-Owns the command list and its rules: the token in every call, one long command at a time, results kept in order with the
-record. A command is saved before it is answered and its outcome before Ironic is told; one that ran when the farm was killed
-runs again from its start. Parameters are not echoed: they hold user data. What commands do is in `steps`.
+Owns the command list and its rules: the token in every call, one command at a time, results kept in order with the record.
+Answers have the form of ironic-python-agent's, errors too. A command is saved before it is answered and its outcome before
+Ironic is told; one that ran when the farm was killed runs again from its start. Parameters are not echoed, and forgotten when
+the command has ended: they hold user data. What commands do is in `orders` and `steps`.
 """
 
 from __future__ import annotations
@@ -12,13 +13,17 @@ import hmac
 import logging
 import ssl
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
 import msgspec
 from aiohttp import web
 
-from ingot.lab.agent.steps import QUICK, Work, step_name, work_for
+from ingot.lab.agent.failures import AgentDied
+from ingot.lab.agent.ironic import AGENT_VERSION
+from ingot.lab.agent.orders import ORDERS, Order
+from ingot.lab.agent.work import Work
 from ingot.lab.chassis import Chassis
 from ingot.lab.errors import StepFailed
 from ingot.lab.record import Command, Ramdisk
@@ -26,6 +31,7 @@ from ingot.lab.settings import Timings
 
 _log = logging.getLogger(__name__)
 _LARGEST_COMMAND: Final = 128 << 20
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class PowerSwitch(Protocol):
@@ -44,21 +50,25 @@ class Commands:
         trusted: ssl.SSLContext,
         power: PowerSwitch,
         ended: Callable[[], None],
+        gone: Callable[[str], None],
     ) -> None:
         self._chassis = chassis
         self._ramdisk = ramdisk
         self._work = Work(chassis, ramdisk, timings, trusted)
         self._power = power
         self._ended = ended
+        self._gone = gone
+        self._started = datetime.now(UTC)
         self._group: asyncio.TaskGroup | None = None
 
     def app(self) -> web.Application:
-        app = web.Application(client_max_size=_LARGEST_COMMAND)
-        app.router.add_get("/v1/status", self._status)
-        for path in ("/v1/commands", "/v1/commands/"):
-            app.router.add_get(path, self._list)
-            app.router.add_post(path, self._take)
-        app.router.add_get("/v1/commands/{id}", self._show)
+        app = web.Application(client_max_size=_LARGEST_COMMAND, middlewares=[_in_its_form])
+        for base in ("/v1", ""):
+            app.router.add_get(f"{base}/status", self._status)
+            for path in (f"{base}/commands", f"{base}/commands/"):
+                app.router.add_get(path, self._list)
+                app.router.add_post(path, self._take)
+            app.router.add_get(base + "/commands/{id}", self._show)
         return app
 
     def start(self, group: asyncio.TaskGroup) -> None:
@@ -66,97 +76,144 @@ class Commands:
         self._group = group
         for command in self._ramdisk.commands:
             if command.status == "RUNNING":
-                self._chassis.note(f"{command.name} runs again from its start")
-                group.create_task(self._run(command))
+                self._chassis.note(f"{_called(command)} runs again from its start")
+                group.create_task(self._run(command, _order(command.name)))
 
     async def _status(self, _: web.Request) -> web.Response:
-        return web.json_response({"version": "13.0.0"})
+        return web.json_response({"started_at": self._started.timestamp(), "version": AGENT_VERSION})
 
     async def _list(self, request: web.Request) -> web.Response:
-        if not self._known(request):
-            return _fault(401, "Token invalid.")
+        self._check_token(request)
         return web.json_response({"commands": [_shown(command) for command in self._ramdisk.commands]})
 
     async def _show(self, request: web.Request) -> web.Response:
-        if not self._known(request):
-            return _fault(401, "Token invalid.")
+        self._check_token(request)
+        wanted = request.match_info["id"]
         for command in self._ramdisk.commands:
-            if command.id == request.match_info["id"]:
+            if command.id == wanted:
                 return web.json_response(_shown(command))
-        return _fault(404, "Command not found.")
+        raise _Refused(404, f"Not found: Command Result with id {wanted} not found.")
 
     async def _take(self, request: web.Request) -> web.Response:
-        if not self._known(request):
-            return _fault(401, "Token invalid.")
+        self._check_token(request)
         try:
-            order = msgspec.json.decode(await request.read(), type=_Order)
-        except msgspec.DecodeError as error:
-            return _fault(400, f"Invalid request body: {error}")
-        if work_for(order.name) is None:
-            return _fault(400, f"Invalid command: {order.name}")
-        busy = next((one for one in self._ramdisk.commands if one.status == "RUNNING"), None)
-        if busy is not None and order.name not in QUICK:
-            return _fault(409, f"Agent is busy: executing command {busy.name}")
-        command = Command(id=str(uuid.uuid4()), name=order.name, params=order.params)
+            given = msgspec.json.decode(await request.read(), type=_Given)
+        except msgspec.DecodeError:
+            raise _Refused(400, "400 Bad Request: Missing or invalid name or params") from None
+        if "." not in given.name:
+            raise _Refused(400, "Invalid command: Command name must be of the form <extension>.<name>")
+        last = self._ramdisk.commands[-1] if self._ramdisk.commands else None
+        if last is not None and last.status == "RUNNING":
+            raise _Refused(409, f"Agent is busy: executing command {_short(last.name)}")
+        order = _order(given.name)
+        command = Command(id=str(uuid.uuid4()), name=given.name, params=given.params)
         self._ramdisk.commands.append(command)
         await self._chassis.save()
         assert self._group is not None
-        running = self._group.create_task(self._run(command))
-        if order.name in QUICK or request.query.get("wait") == "true":
+        running = self._group.create_task(self._run(command, order))
+        if order.waits or request.query.get("wait", "").lower() == "true":
             await asyncio.wait([running])
         return web.json_response(_shown(command))
 
-    async def _run(self, command: Command) -> None:
-        work = work_for(command.name)
-        assert work is not None
-        what = step_name(command)
+    async def _run(self, command: Command, order: Order) -> None:
+        what = _called(command)
         try:
-            command.result = await work(self._work, command.params)
+            command.result = await order.run(self._work, command.params)
             command.status = "SUCCEEDED"
+        except AgentDied as death:
+            self._gone(str(death))
+            return
         except StepFailed as failure:
             self._fail(command, failure)
         except Exception as error:  # the edge of a command: Ironic must hear of its end, whatever it was
             _log.exception("%s: the agent's command %s ended by a bug", self._chassis.plate.name, what)
             self._fail(
-                command, StepFailed(str(error), kind=type(error).__name__, summary="Command execution failed")
+                command,
+                StepFailed(str(error), kind="CommandExecutionError", summary="Command execution failed"),
             )
-        if command.status == "SUCCEEDED" and command.name not in QUICK:
+        if command.status == "SUCCEEDED" and order.in_thread:
             self._chassis.note(f"{what} is done")
+        command.params = {}
         await self._chassis.save()
-        if command.status == "SUCCEEDED" and command.name in ("standby.power_off", "standby.run_image"):
-            await self._power(again=command.name == "standby.run_image")
-        if command.name not in QUICK:
+        if command.status == "SUCCEEDED":
+            await self._afterwards(order)
+        if order.in_thread:
             self._ended()
 
+    async def _afterwards(self, order: Order) -> None:
+        match order.after:
+            case "off" | "restart":
+                await self._power(again=order.after == "restart")
+            case "locked":
+                self._gone("the agent was locked down and is not to be reached any more")
+
     def _fail(self, command: Command, failure: StepFailed) -> None:
-        self._chassis.note(f"{step_name(command)} failed: {failure.details}")
-        command.status = "FAILED"
+        self._chassis.note(f"{_called(command)} failed: {failure.details}")
+        command.status = "CLEAN_VERSION_MISMATCH" if failure.kind == "VersionMismatch" else "FAILED"
         command.error = {
             "type": failure.kind,
-            "code": 500,
+            "code": failure.code,
             "message": failure.summary,
             "details": failure.details,
         }
 
-    def _known(self, request: web.Request) -> bool:
+    def _check_token(self, request: web.Request) -> None:
         given = request.query.get("agent_token", "")
-        return hmac.compare_digest(given.encode(), self._ramdisk.token.encode())
+        if not given or not hmac.compare_digest(given.encode(), self._ramdisk.token.encode()):
+            raise _Refused(401, "401 Unauthorized: Token invalid.")
 
 
-class _Order(msgspec.Struct):
+class _Given(msgspec.Struct):
     name: str
-    params: dict[str, Any] = {}
+    params: dict[str, Any]
+
+
+class _Refused(Exception):
+    """The request is answered with an error and no command comes of it."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+@web.middleware
+async def _in_its_form(request: web.Request, handler: Handler) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except _Refused as refused:
+        return _fault(refused.status, str(refused))
+    except web.HTTPError as error:
+        return _fault(error.status, f"{error.status} {error.reason}: {request.method} {request.path}")
+
+
+def _order(name: str) -> Order:
+    extension, _, command = name.partition(".")
+    if extension not in ORDERS:
+        raise _Refused(404, f"Not found: Extension with id {extension} not found.")
+    order = ORDERS[extension].get(command)
+    if order is None:
+        raise _Refused(400, f"Invalid command: Unknown command: {command}")
+    return order
 
 
 def _shown(command: Command) -> dict[str, Any]:
     return {
         "id": command.id,
-        "command_name": command.name.partition(".")[2],
-        "command_params": {},
+        "command_name": _short(command.name),
         "command_status": command.status,
         "command_error": command.error,
         "command_result": command.result,
     }
+
+
+def _short(name: str) -> str:
+    return name.partition(".")[2]
+
+
+def _called(command: Command) -> str:
+    """What a log calls the command: the step for those that execute one."""
+    step = command.params.get("step")
+    return str(step.get("step")) if isinstance(step, dict) else command.name
 
 
 def _fault(status: int, text: str) -> web.Response:

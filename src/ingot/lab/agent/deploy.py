@@ -1,168 +1,179 @@
 """Writing an image: download, check, convert, write, and put the config drive beside it.
 
 Nothing is claimed that was not done. The checksum is that of the bytes that arrived; a qcow2 image is converted on the way to
-the disk; the deployment counts once all of it is on the disk. A wrong checksum fails in the words of ironic-python-agent.
+the disk; a raw image goes to the disk directly when Ironic asks for that; the deployment counts once all of it is on the disk.
+A wrong checksum fails in the words of ironic-python-agent. Partition images are refused.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
-import hashlib
-import ssl
 import time
 import zlib
+from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
-import aiohttp
 import msgspec
 
 from ingot.formats import FormatError
-from ingot.lab.agent.checksum import Checksum, checksum_in_file, expected_checksum
-from ingot.lab.chassis import Chassis
-from ingot.lab.disk import image_format, in_thread
+from ingot.lab.agent.download import ImageInfo
+from ingot.lab.agent.failures import bad_parameters, deployment_failed, invalid_image, write_failed
+from ingot.lab.agent.work import Params, Work
+from ingot.lab.devices import Device
+from ingot.lab.disk import image_format, in_thread, put
 from ingot.lab.errors import StepFailed
-from ingot.lab.hardware import DISK_NAME
 from ingot.lab.record import Written
 
-_CHUNK: Final = 1 << 20
+STEP: Final = "write_image"
+_FORMATS: Final = ("raw", "qcow2")
 _LARGEST_CONFIG_DRIVE: Final = 64 << 20
-_LARGEST_CHECKSUM_FILE: Final = 1 << 20
+_MIB: Final = 1 << 20
 
 
-class ImageInfo(msgspec.Struct, kw_only=True):
-    """What Ironic tells the agent about an image; what is not used here is left out."""
-
-    id: str
-    urls: list[str]
-    disk_format: str | None = None
-    checksum: str | None = None
-    os_hash_algo: str | None = None
-    os_hash_value: str | None = None
-
-
-async def write_image(
-    chassis: Chassis,
-    args: dict[str, Any],
-    *,
-    trusted: ssl.SSLContext,
-    md5_allowed: bool,
-    mib_per_second: float,
-) -> str:
-    """Do the deploy step `write_image`; the sentence that the agent answers with."""
-    try:
-        info = msgspec.convert(args.get("image_info"), ImageInfo)
-        url = info.urls[0]
-    except (msgspec.ValidationError, IndexError) as error:
-        raise StepFailed(
-            str(error), kind="InvalidCommandParamsError", summary="Invalid command parameters"
-        ) from error
-    scratch = chassis.folder / "download"
-    try:
-        await _fetch_verified(info, url, scratch, trusted, md5_allowed=md5_allowed)
-        size = await _write(chassis, info, scratch, mib_per_second)
-    finally:
-        await asyncio.to_thread(scratch.unlink, missing_ok=True)
-    drive = await asyncio.to_thread(_unpacked, args.get("configdrive"))
-    await asyncio.to_thread(chassis.disk.write_config_drive, drive)
-    chassis.record.written[DISK_NAME] = Written(image=info.id, size=size)
-    chassis.record.deployments += 1
-    chassis.note(f"image {info.id} is on the disk ({size} bytes)" + (" with a config drive" if drive else ""))
-    return f"image ({info.id}) written to device {DISK_NAME}"
+async def write_image(work: Work, args: Params) -> Any:
+    """The deploy step of this name; what the agent answers with."""
+    info = _image_info(args)
+    device = work.root()
+    size = await put_image(work, info, device, STEP)
+    drive = await _config_drive(work, args.get("configdrive") or info.configdrive)
+    disk = work.disk(device)
+    await asyncio.to_thread(disk.write_config_drive, drive)
+    deployed(work, device, info.id, size)
+    work.chassis.note(
+        f"image {info.id} is on {device.name} ({size} bytes)" + (" with a config drive" if drive else "")
+    )
+    identifier = await asyncio.to_thread(disk.identifier)
+    return {
+        "result": f"prepare_image: image ({info.id}) written to device {device.name} root_uuid={identifier}"
+    }
 
 
-async def _fetch_verified(
-    info: ImageInfo, url: str, scratch: Path, trusted: ssl.SSLContext, *, md5_allowed: bool
-) -> None:
-    timeout = aiohttp.ClientTimeout(total=None, connect=30, sock_read=60)
-    connector = aiohttp.TCPConnector(ssl=trusted)
-    try:
-        async with aiohttp.ClientSession(timeout=timeout, connector=connector) as session:
-            wanted = expected_checksum(
-                algorithm=info.os_hash_algo,
-                value=info.os_hash_value,
-                short=info.checksum,
-                md5_allowed=md5_allowed,
-            )
-            if wanted.is_url:
-                text = await _text(session, wanted.value)
-                wanted = checksum_in_file(text, image_url=url, algorithm=wanted.algorithm)
-            found = await _download(session, url, scratch, wanted)
-    except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-        raise _download_failed(info.id, str(error) or type(error).__name__) from error
-    if found != wanted.value.lower():
-        raise StepFailed(
-            f"Image failed to verify against checksum. location: {url}; image ID: {info.id}; "
-            f"image checksum: {wanted.value}; verification checksum: {found}",
-            kind="ImageChecksumError",
-            summary="Error verifying image checksum",
-        )
-
-
-async def _download(session: aiohttp.ClientSession, url: str, scratch: Path, wanted: Checksum) -> str:
-    """Fetch the image into a file; the digest of what arrived."""
-    digest = hashlib.new(wanted.algorithm, usedforsecurity=False)
-    async with session.get(url) as answer:
-        _expect_200(answer, url)
-        received = 0
-        with await asyncio.to_thread(scratch.open, "wb") as file:
-            async for piece in answer.content.iter_chunked(_CHUNK):
-                received += len(piece)
-                await asyncio.to_thread(_keep, file.write, digest.update, piece)
-        if answer.content_length is not None and received != answer.content_length:
-            raise ValueError(f"{received} of {answer.content_length} bytes arrived")
-    return digest.hexdigest()
-
-
-def _keep(write: Any, update: Any, piece: bytes) -> None:
-    write(piece)
-    update(piece)
-
-
-async def _text(session: aiohttp.ClientSession, url: str) -> str:
-    async with session.get(url) as answer:
-        _expect_200(answer, url)
-        return (await answer.content.read(_LARGEST_CHECKSUM_FILE)).decode("utf-8", "replace")
-
-
-def _expect_200(answer: aiohttp.ClientResponse, url: str) -> None:
-    if answer.status != 200:
-        raise ValueError(f"Received status code {answer.status} from {url}, expected 200.")
-
-
-async def _write(chassis: Chassis, info: ImageInfo, scratch: Path, mib_per_second: float) -> int:
-    found = await asyncio.to_thread(image_format, scratch)
-    if info.disk_format not in (None, found):
-        raise StepFailed(
-            f"the image is declared as {info.disk_format}, but its content is {found}",
-            kind="InvalidImage",
-            summary="The provided image is not valid for use",
-        )
+async def put_image(work: Work, info: ImageInfo, device: Device, step: str) -> int:
+    """Bring an image to a device; its size there. From the first byte on the device has neither the old one nor the new."""
     begun = time.monotonic()
-    # From here on the disk holds neither the old image nor yet the new one.
-    chassis.record.written.pop(DISK_NAME, None)
-    await chassis.save()
-    try:
-        size = await in_thread(partial(chassis.disk.write_image, scratch, found))
-    except (FormatError, ValueError, OSError) as error:
-        raise StepFailed(
-            f"Writing image to device {DISK_NAME} failed: {error}",
-            kind="ImageWriteError",
-            summary="Error writing image to device",
-        ) from error
-    if mib_per_second > 0:
-        await asyncio.sleep(max(0.0, size / (mib_per_second * (1 << 20)) - (time.monotonic() - begun)))
+    if info.stream_raw_images and info.disk_format == "raw":
+        size = await _stream(work, info, device, step)
+    else:
+        size = await _by_way_of_a_file(work, info, device, step)
+    pace = work.timings.disk_mib_per_second
+    if pace > 0:
+        await asyncio.sleep(max(0.0, size / (pace * _MIB) - (time.monotonic() - begun)))
     return size
 
 
-def _unpacked(config_drive: Any) -> bytes | None:
-    """The config drive out of its base64 and gzip."""
-    if not config_drive:
-        return None
+def deployed(work: Work, device: Device, image: str, size: int) -> None:
+    """All of it is on the disk: it counts, and it is what the firmware boots from now on."""
+    record = work.chassis.record
+    record.written.pop(device.key, None)
+    record.written[device.key] = Written(image=image, size=size)
+    record.deployments += 1
+
+
+async def _by_way_of_a_file(work: Work, info: ImageInfo, device: Device, step: str) -> int:
+    scratch = work.chassis.folder / "download"
+
+    async def keep(pieces: AsyncIterator[bytes]) -> None:
+        with await asyncio.to_thread(scratch.open, "wb") as file:
+            async for piece in pieces:
+                await asyncio.to_thread(file.write, piece)
+
     try:
-        packed = base64.b64decode(str(config_drive), validate=False)
+        await work.source.image(info, keep)
+        return await _convert(work, info, device, scratch, step)
+    finally:
+        await asyncio.to_thread(scratch.unlink, missing_ok=True)
+
+
+async def _convert(work: Work, info: ImageInfo, device: Device, scratch: Path, step: str) -> int:
+    found = await asyncio.to_thread(image_format, scratch)
+    if info.disk_format not in (None, found):
+        raise invalid_image(f"the image is declared as {info.disk_format}, but its content is {found}")
+    await _blank(work, device)
+    try:
+        with await asyncio.to_thread(work.disk(device).writing, scratch, found) as writing:
+            await in_thread(partial(writing.advance, writing.size // 2))
+            work.chassis.note(f"half of image {info.id} is on {device.name}")
+            await work.midway(step)
+            await in_thread(writing.finish)
+            return writing.size
+    except (FormatError, ValueError, OSError) as error:
+        raise write_failed(device.name, str(error)) from error
+
+
+async def _stream(work: Work, info: ImageInfo, device: Device, step: str) -> int:
+    size = 0
+
+    async def write(pieces: AsyncIterator[bytes]) -> None:
+        nonlocal size
+        size = 0
+        with await asyncio.to_thread(work.disk(device).begin_stream) as disk:
+            async for piece in pieces:
+                if size + len(piece) > device.size:
+                    raise write_failed(
+                        device.name, f"the image has more than the {device.size} bytes of the disk"
+                    )
+                await asyncio.to_thread(put, disk, size, piece)
+                if size == 0:
+                    await work.midway(step)
+                size += len(piece)
+            await asyncio.to_thread(_settle, disk)
+
+    await _blank(work, device)
+    await work.source.image(info, write)
+    return size
+
+
+async def _blank(work: Work, device: Device) -> None:
+    work.chassis.record.written.pop(device.key, None)
+    await work.chassis.save()
+    disk = work.disk(device)
+    await asyncio.to_thread(disk.write_config_drive, None)
+    await asyncio.to_thread(disk.write_ignition, None)
+
+
+def _settle(disk: BinaryIO) -> None:
+    disk.flush()
+
+
+def _image_info(args: Params) -> ImageInfo:
+    given = args.get("image_info")
+    if isinstance(given, dict):
+        missing = [name for name in ("id", "urls") if name not in given]
+        if missing:
+            raise bad_parameters(f"Image is missing '{missing}' fields.")
+    try:
+        info = msgspec.convert(given, ImageInfo)
+    except msgspec.ValidationError as error:
+        raise bad_parameters(f"image_info: {error}") from error
+    if not info.urls:
+        raise bad_parameters("Image 'urls' must be a list with at least one element.")
+    if info.partition:
+        raise deployment_failed(
+            f"image {info.id} is a partition image; this agent writes images of whole disks only"
+        )
+    if info.disk_format not in (None, *_FORMATS):
+        raise invalid_image(
+            f"the image's format {info.disk_format} is not permitted; {', '.join(_FORMATS)} are"
+        )
+    return info
+
+
+async def _config_drive(work: Work, given: Any) -> bytes | None:
+    if not given:
+        return None
+    text = str(given)
+    if text.startswith(("http://", "https://")):
+        text = (await work.source.content(text, "the config drive")).decode("ascii", "replace")
+    return await asyncio.to_thread(_unpacked, text)
+
+
+def _unpacked(config_drive: str) -> bytes:
+    """The config drive out of its base64 and gzip."""
+    try:
+        packed = base64.b64decode(config_drive, validate=False)
         stream = zlib.decompressobj(wbits=31)
         content = stream.decompress(packed, _LARGEST_CONFIG_DRIVE)
         if not stream.eof:
@@ -174,11 +185,3 @@ def _unpacked(config_drive: Any) -> bytes | None:
             summary="Config drive cannot be written",
         ) from error
     return content
-
-
-def _download_failed(image: str, why: str) -> StepFailed:
-    return StepFailed(
-        f"Download of image {image} failed: {why}",
-        kind="ImageDownloadError",
-        summary="Error downloading image",
-    )

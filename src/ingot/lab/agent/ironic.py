@@ -1,11 +1,12 @@
-"""The agent's three calls to Ironic: inspection data, look-up, heartbeat.
+"""The agent's calls to Ironic: inspection data, the API's version, look-up, heartbeat.
 
 One try each; what an answer means for the next try is the agent's to decide. TLS is verified against the CA that came with
-the ramdisk and no other.
+the ramdisk and no other. Which version of the API is spoken is found out as the real agent does it, once.
 """
 
 from __future__ import annotations
 
+import functools
 import ssl
 from dataclasses import dataclass
 from types import TracebackType
@@ -16,9 +17,11 @@ import msgspec
 
 from ingot.lab.errors import BootFailure
 
-_LOOKUP_VERSION: Final = "1.62"
-_HEARTBEAT_VERSION: Final = "1.68"
 AGENT_VERSION: Final = "13.0.0"
+_LOOKUP_VERSION: Final = (1, 62)
+"""The newest that the agent asks look-up for."""
+_NEWEST: Final = (1, 68)
+_VERIFY_CA: Final = (1, 68)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +49,24 @@ class Lookup(msgspec.Struct):
     config: Config
 
 
+class _Version(msgspec.Struct):
+    version: str
+
+
+class _Root(msgspec.Struct):
+    default_version: _Version
+
+
+class _Inspected(msgspec.Struct):
+    uuid: str = ""
+
+
 class IronicApi:
     def __init__(self, *, api_url: str, inspection_url: str, ca: str) -> None:
         self.api_url: Final = api_url.rstrip("/")
         self.inspection_url: Final = inspection_url
-        try:
-            self.trusted: Final = ssl.create_default_context(cadata=ca or None)
-        except ssl.SSLError as error:
-            raise BootFailure(f"the CA certificate in the ramdisk cannot be read: {error}") from error
+        self.trusted: Final = _context(ca)
+        self._version: tuple[int, int] | None = None
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
@@ -69,14 +82,20 @@ class IronicApi:
         assert self._session is not None
         await self._session.close()
 
-    async def post_inspection(self, data: dict[str, Any]) -> NotTaken | None:
+    async def post_inspection(self, data: dict[str, Any]) -> str | NotTaken:
+        """Give Ironic the inspection data; the node's UUID, when it says it."""
         answer = await self._call("POST", self.inspection_url, json=data)
-        return answer if isinstance(answer, NotTaken) else None
+        if isinstance(answer, NotTaken):
+            return answer
+        try:
+            return msgspec.json.decode(answer, type=_Inspected).uuid
+        except msgspec.DecodeError:
+            return ""
 
-    async def lookup(self, macs: list[str]) -> Lookup | NotTaken:
-        answer = await self._call(
-            "GET", f"{self.api_url}/v1/lookup", params={"addresses": ",".join(macs)}, version=_LOOKUP_VERSION
-        )
+    async def lookup(self, macs: list[str], node: str = "") -> Lookup | NotTaken:
+        params = {"addresses": ",".join(macs)} | ({"node_uuid": node} if node else {})
+        version = min(await self._spoken(), _LOOKUP_VERSION)
+        answer = await self._call("GET", f"{self.api_url}/v1/lookup", params=params, version=version)
         if isinstance(answer, NotTaken):
             return answer
         try:
@@ -87,16 +106,26 @@ class IronicApi:
     async def heartbeat(
         self, node: str, *, callback_url: str, token: str, certificate: str
     ) -> NotTaken | None:
-        body = {
-            "callback_url": callback_url,
-            "agent_version": AGENT_VERSION,
-            "agent_token": token,
-            "agent_verify_ca": certificate,
-        }
-        answer = await self._call(
-            "POST", f"{self.api_url}/v1/heartbeat/{node}", json=body, version=_HEARTBEAT_VERSION
-        )
+        version = min(await self._spoken(), _NEWEST)
+        body = {"callback_url": callback_url, "agent_token": token, "agent_version": AGENT_VERSION}
+        if version >= _VERIFY_CA:
+            body["agent_verify_ca"] = certificate
+        answer = await self._call("POST", f"{self.api_url}/v1/heartbeat/{node}", json=body, version=version)
         return answer if isinstance(answer, NotTaken) else None
+
+    async def _spoken(self) -> tuple[int, int]:
+        if self._version is None:
+            answer = await self._call("GET", f"{self.api_url}/")
+            if isinstance(answer, NotTaken):
+                return _NEWEST  # whatever is wrong, the call itself will say so
+            try:
+                major, _, minor = msgspec.json.decode(answer, type=_Root).default_version.version.partition(
+                    "."
+                )
+                self._version = int(major), int(minor)
+            except (msgspec.DecodeError, ValueError):
+                return _NEWEST
+        return self._version
 
     async def _call(
         self,
@@ -105,12 +134,12 @@ class IronicApi:
         *,
         json: dict[str, Any] | None = None,
         params: dict[str, str] | None = None,
-        version: str | None = None,
+        version: tuple[int, int] | None = None,
     ) -> bytes | NotTaken:
         assert self._session is not None
-        headers = {"Accept": "application/json"}
+        headers = {"Accept": "application/json", "Content-Type": "application/json"}
         if version is not None:
-            headers["X-OpenStack-Ironic-API-Version"] = version
+            headers["X-OpenStack-Ironic-API-Version"] = f"{version[0]}.{version[1]}"
         try:
             async with self._session.request(
                 method, url, json=json, params=params, headers=headers
@@ -121,3 +150,12 @@ class IronicApi:
                 return body
         except (aiohttp.ClientError, TimeoutError) as error:
             return NotTaken(0, str(error) or type(error).__name__)
+
+
+@functools.lru_cache(maxsize=32)
+def _context(ca: str) -> ssl.SSLContext:
+    """Whom a ramdisk with this CA trusts. Agents of one farm mostly have the same, and a context is not small."""
+    try:
+        return ssl.create_default_context(cadata=ca or None)
+    except ssl.SSLError as error:
+        raise BootFailure(f"the CA certificate in the ramdisk cannot be read: {error}") from error

@@ -1,54 +1,48 @@
-"""What the agent can do: the clean, deploy and service steps, and the few commands beside them.
+"""What the agent can do: the clean, deploy and service steps that it offers, and running one.
 
-Each really does it to the server's disk, or fails with the words that ironic-python-agent has for it. A fault of the server
-can make any step fail by name.
+Each really does it to the server's disks, or fails with the words that ironic-python-agent has for it. A fault of the server
+can make any step fail by name. Names, priorities and interfaces of the offered steps are those of ironic-python-agent; what
+needs a real processor or network to wear out (burn-in) or a container engine is not offered.
 """
 
 from __future__ import annotations
 
 import asyncio
-import base64
-import io
-import ssl
-import tarfile
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, Final
 
+from ingot.lab.agent import custom
+from ingot.lab.agent.deploy import STEP as WRITE_IMAGE
 from ingot.lab.agent.deploy import write_image
-from ingot.lab.chassis import Chassis
+from ingot.lab.agent.failures import bad_parameters
+from ingot.lab.agent.raid import arrays_for
+from ingot.lab.agent.work import Params, Work
 from ingot.lab.errors import StepFailed
-from ingot.lab.record import Command, Ramdisk
-from ingot.lab.settings import Timings
+from ingot.lab.inventory import MANAGER
 
-Params = dict[str, Any]
-MANAGER: Final = "GenericHardwareManager"
-VERSIONS: Final = {"generic_hardware_manager": "1.2"}
+GENERIC: Final = "GenericHardwareManager"
+PRACTICE: Final = "PracticeHardwareManager"
+VERSIONS: Final = {MANAGER["name"]: MANAGER["version"], "practice_hardware_manager": "1.0"}
 _KINDS: Final = {
     "clean": ("CleaningError", "Clean step failed"),
     "deploy": ("DeploymentError", "Deploy step failed"),
     "service": ("ServicingError", "Service step failed"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What a command works on."""
-
-    chassis: Chassis
-    ramdisk: Ramdisk
-    timings: Timings
-    trusted: ssl.SSLContext
+Step = Callable[[Work, Params], Awaitable[Any]]
 
 
 async def _erase_metadata(work: Work, _: Params) -> Any:
-    await asyncio.to_thread(work.chassis.disk.wipe_metadata)
-    _wiped(work, "the start and the end of the disk and the config drive are wiped")
+    for device in work.devices():
+        await asyncio.to_thread(work.disk(device).wipe_metadata)
+    _wiped(work, "the start and the end of each disk and the config drive are wiped")
 
 
 async def _erase_devices(work: Work, _: Params) -> Any:
-    await asyncio.to_thread(work.chassis.disk.wipe)
-    _wiped(work, "the whole disk and the config drive are wiped")
+    for device in work.devices():
+        await asyncio.to_thread(work.disk(device).wipe)
+    _wiped(work, "all disks and the config drive are wiped")
+    return {device.name: None for device in work.devices()}
 
 
 def _wiped(work: Work, text: str) -> None:
@@ -57,120 +51,145 @@ def _wiped(work: Work, text: str) -> None:
     work.chassis.note(text)
 
 
-async def _write_image(work: Work, args: Params) -> Any:
-    return await write_image(
-        work.chassis,
-        args,
-        trusted=work.trusted,
-        md5_allowed=work.ramdisk.md5_allowed,
-        mib_per_second=work.timings.disk_mib_per_second,
-    )
-
-
-Step = Callable[[Work, Params], Awaitable[Any]]
-STEPS: Final[dict[str, Step]] = {
-    "erase_devices": _erase_devices,
-    "erase_devices_metadata": _erase_metadata,
-    "write_image": _write_image,
-}
-OFFERED: Final = {
-    "clean": [("erase_devices", 10), ("erase_devices_metadata", 99)],
-    "deploy": [("erase_devices_metadata", 0), ("write_image", 0)],
-    "service": [],
-}
-
-
-def _offer(kind: str) -> Callable[[Work, Params], Awaitable[Any]]:
-    async def offer(_work: Work, _params: Params) -> Any:
-        steps = [
-            {
-                "step": step,
-                "priority": priority,
-                "interface": "deploy",
-                "reboot_requested": False,
-                "abortable": True,
-            }
-            for step, priority in OFFERED[kind]
-        ]
-        return {f"{kind}_steps": {MANAGER: steps}, "hardware_manager_version": VERSIONS}
-
-    return offer
-
-
-def _execute(kind: str) -> Callable[[Work, Params], Awaitable[Any]]:
-    async def execute(work: Work, params: Params) -> Any:
-        asked = params.get("step") or {}
-        name = str(asked.get("step", ""))
-        error, summary = _KINDS[kind]
-        work.chassis.note(f"{kind} step {name} begins")
-        await work.chassis.save()
-        await asyncio.sleep(work.timings.step)
-        told = work.chassis.record.faults.fail_steps.get(name)
-        if told is not None:
-            raise StepFailed(f"Error performing {kind} step {name}: {told}", kind=error, summary=summary)
-        step = STEPS.get(name)
-        if step is None:
-            details = f"No HardwareManager found to handle method: Could not find method: {name}"
-            raise StepFailed(details, kind="HardwareManagerMethodNotFound", summary=summary)
-        try:
-            result = await step(work, asked.get("args") or {})
-        except StepFailed as failure:
-            details = f"Error performing {kind} step {name}: {failure.kind}: {failure}"
-            raise StepFailed(details, kind=error, summary=summary) from failure
-        return {f"{kind}_result": result, f"{kind}_step": asked}
-
-    return execute
-
-
-async def _nothing(_work: Work, _params: Params) -> Any:
-    return {}
-
-
-async def _install_bootloader(work: Work, _: Params) -> Any:
-    """A whole-disk image brings its boot loader; the firmware boots the disk by its signature."""
-    if not await asyncio.to_thread(work.chassis.disk.bootable):
-        raise StepFailed(
-            "the disk has no boot signature in its first sector",
-            kind="CommandExecutionError",
-            summary="Command execution failed",
-        )
+async def _nothing(_work: Work, _: Params) -> Any:
     return None
 
 
-async def _collect_logs(work: Work, _: Params) -> Any:
-    lines = "".join(f"{line.at.isoformat()} {line.text}\n" for line in work.chassis.record.log).encode()
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        entry = tarfile.TarInfo("agent.log")
-        entry.size = len(lines)
-        archive.addfile(entry, io.BytesIO(lines))
-    return {"system_logs": base64.b64encode(buffer.getvalue()).decode()}
+async def _delete_raid(work: Work, _: Params) -> Any:
+    await custom.forget_arrays(work)
 
 
-_COMMANDS: Final[dict[str, Callable[[Work, Params], Awaitable[Any]]]] = {
-    "clean.get_clean_steps": _offer("clean"),
-    "deploy.get_deploy_steps": _offer("deploy"),
-    "service.get_service_steps": _offer("service"),
-    "clean.execute_clean_step": _execute("clean"),
-    "deploy.execute_deploy_step": _execute("deploy"),
-    "service.execute_service_step": _execute("service"),
-    "standby.get_partition_uuids": _nothing,
-    "standby.sync": _nothing,
-    "standby.power_off": _nothing,
-    "standby.run_image": _nothing,
-    "image.install_bootloader": _install_bootloader,
-    "log.collect_system_logs": _collect_logs,
+async def _create_raid(work: Work, _: Params) -> Any:
+    return await _make(work, work.node.get("target_raid_config") or {})
+
+
+async def _apply_raid(work: Work, args: Params) -> Any:
+    config = args.get("raid_config")
+    if not isinstance(config, dict):
+        raise bad_parameters("apply_configuration needs raid_config")
+    arrays_for(config, work.devices())  # refused before anything is taken apart
+    if args.get("delete_existing", True):
+        await custom.forget_arrays(work)
+    return await _make(work, config)
+
+
+async def _make(work: Work, config: Params) -> Any:
+    """Make the arrays that a configuration asks for; what the agent then says of RAID."""
+    record = work.chassis.record
+    made = arrays_for(config, work.devices())
+    if not made:
+        return {}
+    await custom.forget_arrays(work)
+    for array in made:
+        for member in array.members:
+            record.written.pop(member, None)
+            await asyncio.to_thread(work.chassis.disks.wipe_key, member)
+    record.arrays = made
+    work.chassis.note(f"software RAID: {', '.join(f'{array.device} level {array.level}' for array in made)}")
+    return config
+
+
+_RUN: Final[dict[str, Step]] = {
+    "erase_devices": _erase_devices,
+    "erase_devices_express": _erase_metadata,
+    "erase_devices_metadata": _erase_metadata,
+    "erase_pstore": _nothing,
+    "clean_uefi_nvram": _nothing,
+    "delete_configuration": _delete_raid,
+    "create_configuration": _create_raid,
+    "apply_configuration": _apply_raid,
+    WRITE_IMAGE: write_image,
+    "inject_files": custom.inject,
+    custom.INSTALL: custom.install,
+}
+_ITS_OWN_MIDDLE: Final = frozenset({WRITE_IMAGE, custom.INSTALL})
+"""Steps that are held, or die, where half of their work is done."""
+
+_CLEAN: Final = (
+    ("erase_devices", 10, "deploy"),
+    ("erase_devices_metadata", 99, "deploy"),
+    ("erase_devices_express", 0, "deploy"),
+    ("erase_pstore", 0, "deploy"),
+    ("clean_uefi_nvram", 0, "deploy"),
+    ("delete_configuration", 0, "raid"),
+    ("create_configuration", 0, "raid"),
+)
+_DEPLOY: Final = (
+    ("erase_devices_metadata", 0, "deploy"),
+    ("apply_configuration", 0, "raid"),
+    ("clean_uefi_nvram", 0, "deploy"),
+    (WRITE_IMAGE, 0, "deploy"),
+    ("inject_files", 0, "deploy"),
+)
+_SERVICE: Final = (
+    ("delete_configuration", 0, "raid"),
+    ("apply_configuration", 0, "raid"),
+    ("create_configuration", 0, "raid"),
+    (WRITE_IMAGE, 0, "deploy"),
+    ("inject_files", 0, "deploy"),
+)
+_OFFERED: Final = {"clean": _CLEAN, "deploy": _DEPLOY, "service": _SERVICE}
+_PRACTICE: Final = {"deploy": ((custom.INSTALL, 0, "deploy"),)}
+_ARGUMENTS: Final = {
+    "apply_configuration": {"raid_config": True, "delete_existing": False},
+    "clean_uefi_nvram": {"match_patterns": False},
+    "inject_files": {"files": False, "verify_ca": False},
+    custom.INSTALL: {},
 }
 
-QUICK: Final = frozenset(_COMMANDS) - {f"{kind}.execute_{kind}_step" for kind in _KINDS}
-"""Commands that are over before they are answered. Ironic polls for the end of the others."""
+
+def offered(kind: str) -> dict[str, list[dict[str, Any]]]:
+    """The steps of this kind, by hardware manager."""
+    managers = {GENERIC: _OFFERED[kind], PRACTICE: _PRACTICE.get(kind, ())}
+    return {
+        manager: [_described(kind, *step) for step in steps] for manager, steps in managers.items() if steps
+    }
 
 
-def work_for(command: str) -> Callable[[Work, Params], Awaitable[Any]] | None:
-    return _COMMANDS.get(command)
+def _described(kind: str, step: str, priority: int, interface: str) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "step": step,
+        "priority": priority,
+        "interface": interface,
+        "reboot_requested": False,
+    }
+    if kind == "clean" or (kind == "service" and step in ("delete_configuration", "create_configuration")):
+        described["abortable"] = True
+    if step in _ARGUMENTS:
+        described["argsinfo"] = {
+            name: {"description": f"{name} of {step}", "required": required}
+            for name, required in _ARGUMENTS[step].items()
+        }
+    return described
 
 
-def step_name(command: Command) -> str:
-    """What a log calls the command: the step for those that execute one."""
-    step = command.params.get("step")
-    return str(step.get("step")) if isinstance(step, dict) else command.name
+async def run_step(work: Work, kind: str, params: Params) -> Any:
+    """Run the step that a command asks for; what the agent answers with."""
+    asked = params.get("step") or {}
+    name = str(asked.get("step", ""))
+    error, summary = _KINDS[kind]
+    if params.get(f"{kind}_version") not in (None, {}, VERSIONS):
+        raise StepFailed(
+            f"Current versions: {VERSIONS}, versions used by ironic: {params[f'{kind}_version']}",
+            kind="VersionMismatch",
+            summary="Hardware managers version mismatch, reload agent with correct version",
+            code=409,
+        )
+    work = replace(work, node=params.get("node") or {})
+    work.chassis.note(f"{kind} step {name} begins")
+    await work.chassis.save()
+    await asyncio.sleep(work.timings.step)
+    told = work.chassis.faults.fail_steps.get(name)
+    if told is not None:
+        raise StepFailed(told, kind=error, summary=summary)
+    step = _RUN.get(name)
+    if step is None:
+        raise StepFailed(
+            f"Could not find method: {name}",
+            kind="HardwareManagerMethodNotFound",
+            summary="No HardwareManager found to handle method",
+        )
+    if name not in _ITS_OWN_MIDDLE:
+        await work.midway(name)
+    result = await step(work, asked.get("args") or {})
+    return {f"{kind}_result": result, f"{kind}_step": asked}

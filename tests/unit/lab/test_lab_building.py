@@ -17,9 +17,9 @@ from ingot.formats.boot_parameters import kernel_parameters
 from ingot.formats.iso9660 import Iso
 from ingot.lab import labfile
 from ingot.lab.errors import LabError
-from ingot.lab.medium import CA_IN_RAMDISK
 from ingot.lab.labfile import LabFile, SampleImage
 from ingot.lab.manifests import manifests
+from ingot.lab.medium import CA_IN_RAMDISK
 from ingot.lab.samples import as_qcow2, bundle, ramdisk_iso, sample_disk
 
 

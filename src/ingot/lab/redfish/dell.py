@@ -123,7 +123,7 @@ async def _export(call: Call) -> Answer:
 
 def _export_accepted(server: Server, task: Task) -> Answer:
     location = f"{server.manager}/Oem/Dell/Exports/{task.id}"
-    return Answer(status=202, headers={"Location": location, "Retry-After": "1"})
+    return Answer(status=202, headers={"Location": location})
 
 
 async def _exported(call: Call) -> Answer:

@@ -1,5 +1,6 @@
 """The task service: what the BMC still does, and what it has done.
 
+No Retry-After is sent: sushy, waiting for a call to end, crashes on it.
 A task's own path answers 202 for as long as it goes on: a client that was given the task as what to watch must not take it for
 done. Its monitor answers 202 too, and then with what the call would have been answered with, had it been done at once.
 """
@@ -49,13 +50,13 @@ def accepted(server: Server, task: Task) -> Answer:
     return Answer(
         status=202,
         document=document(server, task),
-        headers={"Location": f"{TASKS}/{task.id}", "Retry-After": "1"},
+        headers={"Location": f"{TASKS}/{task.id}"},
     )
 
 
 def monitored(task: Task) -> Answer:
     """202 with the monitor as what to watch: it ends with the outcome of the call."""
-    return Answer(status=202, headers={"Location": f"{MONITORS}/{task.id}", "Retry-After": "1"})
+    return Answer(status=202, headers={"Location": f"{MONITORS}/{task.id}"})
 
 
 def document(server: Server, task: Task) -> Document:

@@ -200,6 +200,7 @@ async def test_a_state_that_does_not_exist_is_told_and_left_alone_until_it_is_me
     host = await rack.until_well(key, "available")
     state = {"status": {"provisioning": {"state": "flying"}}}
     await rack.client.patch(BARE_METAL_HOSTS, key, state, subresource="status")
+    await rack.change(key, {"description": "the next change after that"})
 
     async def told() -> bool:
         return "UnknownState" in await rack.event_reasons()

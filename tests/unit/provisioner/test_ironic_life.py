@@ -269,7 +269,7 @@ async def test_a_password_in_the_url_of_an_image_is_not_told(backend, ironic, kn
     ironic.change(NODE, provision_state="available")
     order = replace(
         ORDER,
-        image=Image(url="https://u:hush@127.0.0.1/x", checksum="ab", checksum_type="sha256", format="raw"),
+        image=replace(IMAGE, url="https://u:hush@127.0.0.1/x"),
     )
     assert "hush" not in (await provision(backend, known, guard, order)).why
     ironic.fail(NODE, "no")

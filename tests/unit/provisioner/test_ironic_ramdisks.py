@@ -81,11 +81,6 @@ def test_what_ironic_is_told(scheme, own, usual, told):
     [
         (NETWORK, ISO, "an initrd is needed"),
         (MEDIA, INITRD, "names no kernel"),
-        (
-            MEDIA,
-            replace(INITRD, kernel_url="https://x/own", kernel_params="quiet\nboot"),
-            "have to be one line",
-        ),
     ],
 )
 def test_what_cannot_be_booted_is_said(scheme, own, words):

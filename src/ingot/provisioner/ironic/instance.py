@@ -15,6 +15,7 @@ import msgspec
 from ingot.api.baremetalhost import INSTALL_COREOS, CustomDeploy, Image, RootDeviceHints
 from ingot.provisioner import ConfigDrive, Deployment, HostRef
 from ingot.provisioner.ironic import states
+from ingot.provisioner.ironic.firewall.credentials import pull_secret
 from ingot.provisioner.ironic.model import FullNode, Json, PatchOperation, add, remove
 from ingot.provisioner.ironic.network_data import UnreadableNetworkData, parse
 from ingot.provisioner.ironic.settings import PersistentBoot
@@ -134,9 +135,9 @@ def instance_differences(
 ) -> list[PatchOperation]:
     """The patch that tells Ironic what is to be on the host's disk."""
     told = image_info(wanted.image)
-    if wanted.pull_secret:
+    if secret := pull_secret(wanted.image, wanted.pull_secret):
         # Ironic shows a mask in its place, so it is told each time.
-        told["image_pull_secret"] = wanted.pull_secret.reveal()
+        told["image_pull_secret"] = secret.reveal()
     # Ironic wants capabilities as a map here, and as text in the properties.
     told["capabilities"] = {"secure_boot": "true"} if wanted.boot_mode == "UEFISecureBoot" else {}
     if wanted.root_device is not None and (device := root_device(wanted.root_device)):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 import yaml
 
+from ingot.provisioner.ironic.firewall.documents import LARGEST, is_within_bounds
 from ingot.provisioner.ironic.model import Json
 from ingot.trust import Secret
 
@@ -20,6 +21,8 @@ def parse(text: Secret) -> dict[str, Json] | None:
     """None where there is nothing to configure."""
     if not text:
         return None
+    if len(text.reveal()) > LARGEST:
+        raise UnreadableNetworkData(f"is too large: at most {LARGEST} characters are taken")
     try:
         parsed = yaml.load(text.reveal(), Loader=yaml.CSafeLoader)
     except yaml.MarkedYAMLError as error:
@@ -32,6 +35,10 @@ def parse(text: Secret) -> dict[str, Json] | None:
         return None
     if not isinstance(parsed, dict):
         raise UnreadableNetworkData("must be a mapping with links, networks and services")
+    if not is_within_bounds(parsed):
+        raise UnreadableNetworkData(
+            "means more values than anybody could have meant; look for YAML aliases in it"
+        )
     # YAML has dates and numbers as keys; JSON has not.
     plain: dict[str, Json] = msgspec.to_builtins(parsed, str_keys=True)
     return plain

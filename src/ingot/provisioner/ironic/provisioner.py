@@ -44,6 +44,7 @@ from ingot.provisioner.ironic.delete import delete
 from ingot.provisioner.ironic.deprovision import deprovision
 from ingot.provisioner.ironic.detach import detach
 from ingot.provisioner.ironic.errors import Unavailable
+from ingot.provisioner.ironic.firewall import Firewall
 from ingot.provisioner.ironic.firmware import firmware_components, firmware_settings
 from ingot.provisioner.ironic.inspect import inspect
 from ingot.provisioner.ironic.instance import UnusableOrder, check_order
@@ -62,7 +63,7 @@ from ingot.provisioner.ironic.watch import Watch
 
 
 class IronicProvisioner:
-    """A back end that drives one Ironic."""
+    """A back end that drives one Ironic. What users supply passes the firewall first."""
 
     def __init__(self, access: IronicAccess, push: PushListen | None = None) -> None:
         self._client = IronicClient(access)
@@ -72,6 +73,7 @@ class IronicProvisioner:
         self._trials = Trials(self._client, self._changes)
         self._registrar = Registrar(self._nodes, self._trials, access.ramdisk)
         self._persistent_boot = access.persistent_boot
+        self._firewall = Firewall(access.site.policy)
         self._receiver = PushReceiver(push, self._watch.take) if push else None
         self._watching: asyncio.Task[None] | None = None
 
@@ -106,6 +108,8 @@ class IronicProvisioner:
     async def register(
         self, host: HostRef, access: Access, *, credentials_changed: bool, again: bool
     ) -> Ready[Registered] | Busy | Failed | NotRegistered:
+        if refused := self._firewall.access(host, access):
+            return refused
         return await self._registrar.register(
             host, access, credentials_changed=credentials_changed, again=again
         )
@@ -118,11 +122,15 @@ class IronicProvisioner:
     async def prepare(
         self, host: HostRef, wanted: Preparation, *, permit: Permit, again: bool
     ) -> Ready[None] | Busy | Failed | NotRegistered:
+        if refused := self._firewall.preparation(wanted):
+            return refused
         return await prepare(self._nodes, host, wanted, permit=permit, again=again)
 
     async def service(
         self, host: HostRef, wanted: Service, *, permit: Permit, again: bool
     ) -> Ready[None] | Busy | Failed | NotRegistered:
+        if refused := self._firewall.service(wanted):
+            return refused
         return await service(self._nodes, host, wanted, permit=permit, again=again)
 
     async def firmware_settings(self, host: HostRef) -> Ready[FirmwareReport] | NotRegistered:
@@ -138,6 +146,8 @@ class IronicProvisioner:
         return boots_over_network(address)
 
     def cannot_deploy(self, image: Image | None, custom_deploy: CustomDeploy | None) -> str | None:
+        if refused := self._firewall.image(image, custom_deploy):
+            return refused.message
         try:
             check_order(image, custom_deploy)
         except UnusableOrder as problem:
@@ -147,6 +157,8 @@ class IronicProvisioner:
     async def provision(
         self, host: HostRef, wanted: Deployment, *, permit: Permit, again: bool
     ) -> Ready[None] | Busy | Failed | NotRegistered:
+        if refused := self._firewall.deployment(wanted):
+            return refused
         return await provision(
             self._nodes,
             host,
@@ -166,6 +178,8 @@ class IronicProvisioner:
     async def adopt(
         self, host: HostRef, installed: Image | None, *, permit: Permit, again: bool
     ) -> Ready[None] | Busy | Failed | NotRegistered:
+        if refused := self._firewall.installed(installed):
+            return refused
         return await adopt(self._nodes, host, installed, permit=permit, again=again)
 
     async def vitals(self, host: HostRef) -> Vitals | NotRegistered:
@@ -191,17 +205,23 @@ class IronicProvisioner:
     async def set_data_image(
         self, host: HostRef, url: str, *, again: bool
     ) -> Ready[None] | Busy | Failed | NotRegistered:
+        if refused := self._firewall.data_image(url):
+            return refused
         return await set_data_image(self._nodes, host, url, again=again)
 
     async def subscribe(
         self, host: HostRef, wanted: Subscription, *, again: bool
     ) -> Ready[str] | Busy | Failed | NotRegistered:
+        if refused := self._firewall.subscription(wanted):
+            return refused
         # The BMC answers at once, so there is no failure of an earlier attempt that would have to be told before.
         return await subscribe(self._nodes, host, wanted)
 
     async def unsubscribe(
         self, host: HostRef, subscription_id: str, *, again: bool
     ) -> Ready[None] | Busy | Failed | NotRegistered:
+        if refused := self._firewall.subscription_id(subscription_id):
+            return refused
         return await unsubscribe(self._nodes, host, subscription_id)
 
     def changes(self) -> AsyncIterator[Change]:

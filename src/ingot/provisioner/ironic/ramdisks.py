@@ -61,12 +61,6 @@ def _own(scheme: bmc.Scheme, own: OwnRamdisk, usual: Ramdisk) -> dict[str, Json]
             "DEPLOY_RAMDISK_URL, or have its builder set status.kernelUrl"
         )
     told: dict[str, Json] = {"deploy_kernel": kernel, "deploy_ramdisk": own.url}
-    if not own.kernel_params.isprintable():
-        # They become a line of a boot loader's configuration; what follows a line break would be a line of its own.
-        raise UnusableRamdisk(
-            "the kernel arguments of the PreprovisioningImage have to be one line of printable characters; have its "
-            "builder correct status.extraKernelParams"
-        )
     if own.kernel_params:
         told["kernel_append_params"] = f"%default% {own.kernel_params}"
     return told

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from fake_ironic import FakeIronic, long_ago
 from ironic_orders import IMAGE, NODE, ORDER, Guard
+from msgspec import structs
 
 from ingot.api.baremetalhost import Image, RootDeviceHints
 from ingot.provisioner import (
@@ -269,7 +270,7 @@ async def test_a_password_in_the_url_of_an_image_is_not_told(backend, ironic, kn
     ironic.change(NODE, provision_state="available")
     order = replace(
         ORDER,
-        image=replace(IMAGE, url="https://u:hush@127.0.0.1/x"),
+        image=structs.replace(IMAGE, url="https://u:hush@127.0.0.1/x"),
     )
     assert "hush" not in (await provision(backend, known, guard, order)).why
     ironic.fail(NODE, "no")

@@ -27,6 +27,9 @@ class ServerView(msgspec.Struct, kw_only=True):
     booted_into: Runs
     booted: Booted | None
     """What the last boot came from."""
+    boot_mode: Literal["UEFI", "Legacy"]
+    secure_boot: bool
+    """Whether the next boot is a secure one."""
     running: Instance | None
     written: dict[str, Written]
     """The image on each device that has one."""
@@ -93,6 +96,8 @@ def view(chassis: Chassis, *, history: bool = True) -> ServerView:
         power=record.power,
         booted_into=record.booted_into,
         booted=record.booted,
+        boot_mode=record.override.mode,
+        secure_boot=record.secure_boot,
         running=record.instance,
         written=record.written,
         arrays=record.arrays,

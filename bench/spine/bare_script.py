@@ -1,9 +1,9 @@
-"""The script that a person would write: one server, from nothing to a running image, with nothing but Ironic's API and push.
+"""The script that a person would write: servers, from nothing to a running image, with nothing but Ironic's API and push.
 
-It knows nothing of Ingot and uses none of its code. It listens where Ironic's plugin pushes, does one step after the other, and
-each time waits for the event that says it is done: it never polls. It checks nothing that the happy path does not need, survives
-nothing, and forgets everything when it ends; that is what it is compared for. The order comes as JSON on standard input, because
-it holds passwords; what it found goes to standard output.
+It knows nothing of Ingot and uses none of its code. It listens where Ironic's plugin pushes, takes each server through its steps,
+all servers at once, and each time waits for the event that says a step is done: it never polls. It checks nothing that the happy
+path does not need, survives nothing, and forgets everything when it ends; that is what it is compared for. The order comes as
+JSON on standard input, because it holds passwords; what it found goes to standard output.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ class Ironic:
     def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
         self._session = session
         self._url = url
+        self.requests = 0
 
     async def call(self, method: str, path: str, body: Any = None) -> Any:
         """One request. Ironic holds a node's lock for a moment after it said that it is done: that is a 409, and passes."""
-        for _ in range(50):
+        for _ in range(600):
+            self.requests += 1
             async with self._session.request(method, f"{self._url}{path}", json=body) as answer:
                 if answer.status == 409:
                     await asyncio.sleep(0.1)
@@ -46,71 +48,89 @@ class Ironic:
         await self.call("PUT", f"/nodes/{uuid}/states/provision", {"target": target, **more})
 
 
+class Watched:
+    """What Ironic has pushed about one node."""
+
+    def __init__(self) -> None:
+        self.node: Node = {}
+        self.vague = False
+        self.news = asyncio.Event()
+
+
 class Events:
     """What Ironic has pushed about nodes, and waiting for it."""
 
     def __init__(self, token: str, ironic: Ironic) -> None:
         self._expected = f"Bearer {token}".encode()
         self._ironic = ironic
-        self._nodes: dict[str, Node] = {}
-        self._vague: set[str] = set()
-        self._news = asyncio.Condition()
+        self._nodes: dict[str, Watched] = {}
         self.heard = asyncio.Event()
+
+    def _of(self, uuid: str) -> Watched:
+        return self._nodes.setdefault(uuid, Watched())
 
     async def receive(self, request: web.Request) -> web.Response:
         given = request.headers.get("Authorization", "").encode()
         if not hmac.compare_digest(given, self._expected):
             return web.Response(status=401)
         message = await request.json()
-        async with self._news:
-            for event in message["events"]:
-                self._nodes.setdefault(event["uuid"], {}).update(event["fields"])
-                if not event["fields"]:
-                    self._vague.add(event["uuid"])
-            self._news.notify_all()
+        for event in message["events"]:
+            seen = self._of(event["uuid"])
+            seen.node.update(event["fields"])
+            seen.vague = seen.vague or not event["fields"]
+            seen.news.set()
         self.heard.set()
         return web.Response(status=204)
 
     async def until(self, uuid: str, state: str, *, inspected: bool = False) -> None:
-        def there() -> bool:
-            node = self._nodes.get(uuid, {})
+        seen = self._of(uuid)
+        while True:
+            if seen.vague:
+                # An event without fields says "look": that, too, is being told.
+                seen.vague = False
+                seen.node.update(await self._ironic.call("GET", f"/nodes/{uuid}"))
+            node = seen.node
             if node.get("last_error"):
                 raise SystemExit(f"{node.get('provision_state')}: {node['last_error']}")
-            if inspected and not node.get("inspection_finished_at"):
-                return False
-            return bool(node.get("provision_state") == state)
-
-        while True:
-            async with self._news:
-                await self._news.wait_for(lambda: uuid in self._vague or there())
-                if uuid not in self._vague:
-                    return
-                self._vague.discard(uuid)
-            # An event without fields says "look": that, too, is being told.
-            seen = await self._ironic.call("GET", f"/nodes/{uuid}")
-            async with self._news:
-                self._nodes.setdefault(uuid, {}).update(seen)
+            if node.get("provision_state") == state and (not inspected or node.get("inspection_finished_at")):
+                return
+            seen.news.clear()
+            if not seen.vague:
+                await seen.news.wait()
 
 
-async def bring_up(ironic: Ironic, events: Events, order: dict[str, Any]) -> None:
-    """The whole life of the script."""
-    node = await ironic.call("POST", "/nodes", order["node"])
-    uuid: str = node["uuid"]
-    await ironic.call("POST", "/ports", {"node_uuid": uuid, "address": order["mac"], "pxe_enabled": True})
-    await ironic.ask(uuid, "manage")
-    await events.until(uuid, "manageable")
-    await ironic.ask(uuid, "inspect")
-    await events.until(uuid, "manageable", inspected=True)
-    await ironic.ask(uuid, "provide")
-    await events.until(uuid, "available")
-    changes = [
-        {"op": "add", "path": f"/instance_info/{key}", "value": value}
-        for key, value in order["image"].items()
-    ]
-    changes.append({"op": "add", "path": "/instance_uuid", "value": order["instance"]})
-    await ironic.call("PATCH", f"/nodes/{uuid}", changes)
-    await ironic.ask(uuid, "active", configdrive=order["configdrive"])
-    await events.until(uuid, "active")
+class Steps:
+    """The whole life of the script, for each of its servers. `to` is "available" (inspected) or "provisioned"."""
+
+    def __init__(self, ironic: Ironic, events: Events, to: str) -> None:
+        self._ironic = ironic
+        self._events = events
+        self._to = to
+        self.reached: dict[str, dict[str, float]] = {"available": {}, "provisioned": {}}
+
+    async def bring_up(self, order: dict[str, Any]) -> None:
+        ironic, events, name = self._ironic, self._events, order["node"]["name"]
+        node = await ironic.call("POST", "/nodes", order["node"])
+        uuid: str = node["uuid"]
+        await ironic.call("POST", "/ports", {"node_uuid": uuid, "address": order["mac"], "pxe_enabled": True})
+        await ironic.ask(uuid, "manage")
+        await events.until(uuid, "manageable")
+        await ironic.ask(uuid, "inspect")
+        await events.until(uuid, "manageable", inspected=True)
+        self.reached["available"][name] = time.time()
+        if self._to == "available":
+            return
+        await ironic.ask(uuid, "provide")
+        await events.until(uuid, "available")
+        changes = [
+            {"op": "add", "path": f"/instance_info/{key}", "value": value}
+            for key, value in order["image"].items()
+        ]
+        changes.append({"op": "add", "path": "/instance_uuid", "value": order["instance"]})
+        await ironic.call("PATCH", f"/nodes/{uuid}", changes)
+        await ironic.ask(uuid, "active", configdrive=order["configdrive"])
+        await events.until(uuid, "active")
+        self.reached["provisioned"][name] = time.time()
 
 
 async def main() -> None:
@@ -129,9 +149,10 @@ async def main() -> None:
         await events.heard.wait()
         spent, began = time.process_time(), time.time()
         print(json.dumps({"began": began}), flush=True)
-        await bring_up(ironic, events, order)
-        told = time.time()
-        print(json.dumps({"told": told, "processor": time.process_time() - spent}), flush=True)
+        steps = Steps(ironic, events, order["to"])
+        await asyncio.gather(*(steps.bring_up(host) for host in order["hosts"]))
+        told = {"told": time.time(), "reached": steps.reached, "requests": ironic.requests}
+        print(json.dumps({**told, "processor": time.process_time() - spent}), flush=True)
         await runner.cleanup()
 
 

@@ -7,12 +7,12 @@ import json
 import sys
 import uuid
 from asyncio.subprocess import PIPE
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, Final
 
 from ingot.lab.client import Lab
 from ingot.lab.labfile import LabFile, Plate
-from ingot.lab.manifests import USER_DATA
+from ingot.lab.manifests import USER_DATA, network_data
 from ingot.trust import Authority
 from spine import bare_script
 from spine.room import SETTLE, Room
@@ -32,7 +32,7 @@ async def by_script(room: Room, lab: Lab, plate: Plate) -> Run:
     assert process.stdout is not None
     try:
         async with asyncio.timeout(PATIENCE):
-            process.stdin.write(json.dumps(_order(room, lab.file, plate)).encode())
+            process.stdin.write(json.dumps(order(room, lab.file, [plate])).encode())
             process.stdin.close()
             first = await process.stdout.readline()
             before = processor_time(ironic)
@@ -53,21 +53,29 @@ async def by_script(room: Room, lab: Lab, plate: Plate) -> Run:
     )
 
 
-def _order(room: Room, lab: LabFile, plate: Plate) -> dict[str, Any]:
+def order(room: Room, lab: LabFile, plates: Sequence[Plate], *, to: str = "provisioned") -> dict[str, Any]:
+    """All that the script has to know to take these servers to "available" or to "provisioned"."""
     names = ["127.0.0.1", "localhost"]
+    username, password = room.account
     certificate = Authority(room.state.ca).issue(room.state.operator, "operator", names)
-    instance = str(uuid.uuid4())
-    image = lab.image(IMAGE_FORMAT)
     return {
         "url": f"{room.ironic.api_url}/v1",
         "ca": str(room.trusted.ca_file),
-        "username": room.ironic.username,
-        "password": Path(room.ironic.password_file).read_text().strip(),
+        "username": username,
+        "password": password,
         "push_port": room.ports["operator"],
         "push_cert": str(certificate.cert_file),
         "push_key": str(certificate.key_file),
         "push_token": room.trusted.push_token_file.read_text().strip(),
         "settle": SETTLE,
+        "to": to,
+        "hosts": [_host(lab, plate) for plate in plates],
+    }
+
+
+def _host(lab: LabFile, plate: Plate) -> dict[str, Any]:
+    instance, image = str(uuid.uuid4()), lab.image(IMAGE_FORMAT)
+    return {
         "node": _node(lab, plate),
         "mac": plate.macs[0],
         "instance": instance,
@@ -78,7 +86,7 @@ def _order(room: Room, lab: LabFile, plate: Plate) -> dict[str, Any]:
             "image_os_hash_value": image.sha256,
             "capabilities": {},
         },
-        "configdrive": _config_drive(plate.name, instance),
+        "configdrive": _config_drive(plate, instance),
     }
 
 
@@ -100,9 +108,10 @@ def _node(lab: LabFile, plate: Plate) -> dict[str, Any]:
     }
 
 
-def _config_drive(name: str, instance: str) -> dict[str, Any]:
-    named = dict.fromkeys(("metal3-name", "local-hostname", "local_hostname", "name"), name)
+def _config_drive(plate: Plate, instance: str) -> dict[str, Any]:
+    named = dict.fromkeys(("metal3-name", "local-hostname", "local_hostname", "name"), plate.name)
     return {
         "meta_data": {"uuid": instance, "metal3-namespace": "default", **named},
-        "user_data": USER_DATA.format(name=name),
+        "user_data": USER_DATA.format(name=plate.name),
+        "network_data": network_data(plate),
     }

@@ -47,13 +47,8 @@ async def measure(folder: Path, rounds: int) -> tuple[list[Run], list[Run]]:
 
 
 async def _by_ingot(room: Room, lab: Lab, plate: Plate) -> Run:
-    made = manifests(lab.file, provision=len(lab.file.servers), image_format=IMAGE_FORMAT)
-    mine = [body for body in made if body["metadata"]["name"] in _names(plate)]
-    return await by_ingot(room, lab, plate.name, mine)
-
-
-def _names(plate: Plate) -> set[str]:
-    return {plate.name, f"{plate.name}-bmc", f"{plate.name}-user-data"}
+    made = manifests(lab.file, names=[plate.name], provision=1, image_format=IMAGE_FORMAT)
+    return await by_ingot(room, lab, plate.name, made)
 
 
 def work(run: Run) -> str:

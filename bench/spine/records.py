@@ -46,12 +46,11 @@ async def compare(room: Room, ingot: Sequence[Run], script: Sequence[Run]) -> No
 
 
 async def _record(room: Room, name: str) -> dict[str, Any]:
-    password = room.ironic.password_file.read_text().strip()
     async with (
         aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(ssl=client_context(room.trusted.ca_file)),
             headers={
-                "Authorization": aiohttp.encode_basic_auth(room.ironic.username, password),
+                "Authorization": aiohttp.encode_basic_auth(*room.account),
                 "X-OpenStack-Ironic-API-Version": "1.110",
             },
             raise_for_status=True,

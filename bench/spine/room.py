@@ -33,6 +33,12 @@ class Room:
     operator: Part
     parts: Supervisor
 
+    @property
+    def account(self) -> tuple[str, str]:
+        """Name and password of whoever drives Ironic."""
+        folder = self.trusted.auth_root / "ironic"
+        return (folder / "username").read_text().strip(), (folder / "password").read_text().strip()
+
     def leader(self, name: str) -> int:
         """The process of a part, which leads a session of its own."""
         return next(part.pid for part in self.parts.status.parts if part.name == name)

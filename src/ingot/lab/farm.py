@@ -24,6 +24,7 @@ from ingot.lab.control import Control
 from ingot.lab.depot import Depot
 from ingot.lab.errors import LabError
 from ingot.lab.faults import Plan
+from ingot.lab.firmware import Firmware
 from ingot.lab.labfile import LabFile, SampleImage
 from ingot.lab.ledger import Ledger
 from ingot.lab.machine import Machine
@@ -48,12 +49,14 @@ class Farm:
             servers=settings.servers,
             network=settings.network,
             profiles=settings.profiles,
+            builds=settings.builds,
         )
         self._tls = ServingTls(self._issue)
         certificates = BmcCertificates(self._authority, lambda: self._tls.authority)
         trusted = client_context(self._authority.ca_file)
         if settings.agent_ca is not None:
             trusted.load_verify_locations(settings.agent_ca)
+        firmware = Firmware(trusted=trusted, ipxe_url=settings.ipxe_url)
         self._depot = Depot(self._folder / "depot", self.lab, self._tls.context)
         self._control = Control(
             self,
@@ -66,7 +69,7 @@ class Farm:
             Machine(
                 Chassis(plate, self._folder / "servers" / plate.name, ledger),
                 timings=settings.timings,
-                trusted=trusted,
+                firmware=firmware,
             )
             for plate in self.lab.servers
         ]
@@ -156,13 +159,20 @@ class Farm:
         token = self.lab.depot_token
         iso = samples.ramdisk_iso(agent_api=self._settings.agent_api, ca=ca)
         self.lab.ramdisk_url, _ = await self._depot.put("ramdisk.iso", iso, token=token)
+        self.lab.kernel_url, _ = await self._depot.put("kernel", samples.kernel(), token=token)
+        self.lab.initrd_url, _ = await self._depot.put("initrd", samples.initrd(ca=ca), token=token)
         disk = await asyncio.to_thread(samples.sample_disk)
         qcow2 = await asyncio.to_thread(samples.as_qcow2, disk)
         disk_sha256 = ""
         self.lab.images = []
-        for name, format_name, content in (("sample.raw", "raw", disk), ("sample.qcow2", "qcow2", qcow2)):
+        for name, format_name, content in (
+            ("sample.raw", "raw", disk),
+            ("sample.qcow2", "qcow2", qcow2),
+            ("live.iso", "live-iso", samples.live_iso()),
+        ):
             url, digest = await self._depot.put(name, content, token=token)
-            disk_sha256 = disk_sha256 or digest  # the raw image comes first: its file is the disk
+            # The raw image comes first: its file is the disk. What runs from its medium is written to none.
+            disk_sha256 = digest if format_name in ("raw", "live-iso") else disk_sha256
             self.lab.images.append(
                 SampleImage(
                     name=name,

@@ -54,7 +54,7 @@ class Firmware:
     """One for all servers of a farm: it remembers the media it has read."""
 
     def __init__(self, *, trusted: ssl.SSLContext, ipxe_url: str = "") -> None:
-        self._trusted = trusted
+        self.trusted = trusted
         self._ipxe_url = ipxe_url
         self._library = Library()
 
@@ -102,7 +102,7 @@ class Firmware:
 
     async def _read(self, chassis: Chassis, source: str, url: str, what: str) -> tuple[Medium, Booted]:
         try:
-            async with fetched(url, what, trusted=self._trusted, folder=chassis.folder) as found:
+            async with fetched(url, what, trusted=self.trusted, folder=chassis.folder) as found:
                 medium = self._library.known(found.sha256)
                 if medium is None:
                     medium = await _off_loop_when_large(found)
@@ -114,7 +114,7 @@ class Firmware:
     async def _boot_network(self, chassis: Chassis) -> Result:
         if not self._ipxe_url:
             raise BootFailure("nothing answers on the network: the farm knows no boot script (--ipxe-url)")
-        loader = _Loader(chassis, self._trusted)
+        loader = _Loader(chassis, self.trusted)
         found = await network_boot(self._ipxe_url, macs=chassis.plate.macs, load=loader.load)
         if found is None:
             return await _boot_disk(chassis)

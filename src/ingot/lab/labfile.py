@@ -73,6 +73,8 @@ class LabFile(msgspec.Struct, kw_only=True):
     """The port of every BMC that has an address of its own; 0 until there is one."""
     control_url: str = ""
     ramdisk_url: str = ""
+    kernel_url: str = ""
+    initrd_url: str = ""
     images: list[SampleImage] = []
     servers: list[Plate] = []
 
@@ -106,9 +108,16 @@ def save(state: Path, lab: LabFile) -> None:
 
 
 def grown(
-    state: Path, *, host: str, servers: int, network: str = NETWORK, profiles: Sequence[str] = ("generic",)
+    state: Path,
+    *,
+    host: str,
+    servers: int,
+    network: str = NETWORK,
+    profiles: Sequence[str] = ("generic",),
+    builds: Sequence[str] = ("standard",),
 ) -> LabFile:
-    """The lab with at least this many servers; those that are there stay as they are. New ones take the profiles in turn."""
+    """The lab with at least this many servers; those that are there stay as they are. New ones take profiles and builds in
+    turn."""
     folder = state / "lab"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     if path(state).exists():
@@ -121,7 +130,9 @@ def grown(
     taken = {mac for plate in lab.servers for mac in plate.macs}
     for number in range(len(lab.servers) + 1, servers + 1):
         lab.bmc_port = lab.bmc_port or free_port("")
-        plate = _plate(number, lab, _macs(taken), profiles[(number - 1) % len(profiles)])
+        plate = _plate(number, lab, _macs(taken))
+        plate.profile = profiles[(number - 1) % len(profiles)]
+        plate.build = builds[(number - 1) % len(builds)]
         taken.update(plate.macs)
         lab.servers.append(plate)
     save(state, lab)
@@ -164,7 +175,7 @@ def _macs(taken: set[str]) -> list[str]:
             return macs
 
 
-def _plate(number: int, lab: LabFile, macs: list[str], profile: str) -> Plate:
+def _plate(number: int, lab: LabFile, macs: list[str]) -> Plate:
     return Plate(
         name=f"server-{number}",
         system_id=str(uuid.uuid4()),
@@ -173,5 +184,4 @@ def _plate(number: int, lab: LabFile, macs: list[str], profile: str) -> Plate:
         username="admin",
         password=random_token(20).reveal(),
         macs=macs,
-        profile=profile,
     )

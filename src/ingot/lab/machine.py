@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import ssl
 from typing import Final, Literal
 
 from ingot.lab.agent import Agent
@@ -43,14 +42,13 @@ class Machine:
         chassis: Chassis,
         *,
         timings: Timings,
-        trusted: ssl.SSLContext,
-        firmware: Firmware | None = None,
+        firmware: Firmware,
     ) -> None:
         self.chassis = chassis
         self.timings = timings
-        self.trusted = trusted
+        self.trusted = firmware.trusted
         """Whom the server believes when it fetches something."""
-        self._firmware = firmware or Firmware(trusted=trusted)
+        self._firmware = firmware
         self._looked_at = asyncio.Event()
         self._switching = asyncio.Lock()
         """Held while the power changes; one change at a time."""

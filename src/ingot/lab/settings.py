@@ -53,21 +53,33 @@ class FarmSettings:
     network: str = NETWORK
     """Where the servers of a new lab have their addresses."""
     profiles: tuple[str, ...] = ("generic",)
-    """What new servers are built like, in turn."""
+    """Whose BMC new servers have, in turn."""
+    builds: tuple[str, ...] = ("standard",)
+    """What is in new servers, in turn."""
     listen_host: str = "127.0.0.1"
     listen_port: int = 0
     agent_api: str
     """Base URL of the agent's API, without the version."""
     agent_ca: Path | None = None
     """Who signed the agent API's certificate; the installation's CA when not given."""
+    ipxe_url: str = ""
+    """The script that a boot from the network loads; without one, nothing answers there."""
     timings: Timings = field(default_factory=Timings)
 
     def __post_init__(self) -> None:
         for name in self.profiles:
             profile(name)
-        url = urlsplit(self.agent_api)
         # It becomes a kernel parameter and a URL, so nothing that either would read differently may be in it.
-        if url.scheme not in ("http", "https") or not url.hostname or _UNFIT.search(self.agent_api):
+        if not _is_web_address(self.agent_api):
             raise LabError(
                 f"{self.agent_api!r} is no address of an Ironic API; give one like https://127.0.0.1:6385"
             )
+        if self.ipxe_url and not _is_web_address(self.ipxe_url):
+            raise LabError(
+                f"{self.ipxe_url!r} is no address of a boot script; give one like http://127.0.0.1:6180/boot.ipxe"
+            )
+
+
+def _is_web_address(text: str) -> bool:
+    url = urlsplit(text)
+    return url.scheme in ("http", "https") and bool(url.hostname) and not _UNFIT.search(text)

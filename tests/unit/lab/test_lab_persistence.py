@@ -27,6 +27,7 @@ from ingot.lab.client import Lab
 from ingot.lab.errors import LabError
 from ingot.lab.farm import Farm
 from ingot.lab.faults import Faults
+from ingot.lab.firmware import Firmware
 from ingot.lab.ledger import Ledger
 from ingot.lab.machine import Machine
 from ingot.lab.record import Record
@@ -155,7 +156,7 @@ async def test_a_farm_that_stops_while_a_server_restarts_itself_leaves_nothing_r
     slow = replace(FAST, boot=3600.0)
     ledger = Ledger(tmp_path)
     chassis = Chassis(plate, tmp_path / "server", ledger)
-    machine = Machine(chassis, timings=slow, trusted=ssl.create_default_context())
+    machine = Machine(chassis, timings=slow, firmware=Firmware(trusted=ssl.create_default_context()))
     await machine.reset("On")
     before = asyncio.all_tasks()
     await machine.power_from_within(again=True)

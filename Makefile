@@ -8,6 +8,8 @@ BIN := .venv/bin
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 # What setup fetched for itself comes last: a kubectl that is installed is preferred.
 export PATH := $(PATH):$(TOOLS)/bin
+# Where the environment forbids Python to keep what it compiled, each of the hundred processes of a test run compiles it all again.
+export PYTHONDONTWRITEBYTECODE :=
 
 help:  ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,11 +37,9 @@ types:
 imports:
 	$(BIN)/lint-imports --no-cache
 
-# Whole systems spend their time waiting for servers to boot; everything else is tested meanwhile.
+# Whole systems spend their time waiting for servers to boot, so there is room for two of them beside everything else.
 pytest:
-	@whole=$$(mktemp); $(BIN)/pytest tests/e2e tests/kubectl tests/integration >"$$whole" 2>&1 & systems=$$!; \
-	$(BIN)/pytest tests/unit tests/api; parts=$$?; \
-	wait $$systems; systems=$$?; cat "$$whole"; rm -f "$$whole"; exit $$((parts | systems))
+	@tools/lanes '$(BIN)/pytest tests/unit tests/api' '$(BIN)/pytest tests/e2e tests/kubectl' '$(BIN)/pytest tests/integration'
 
 # On the embedded API once more: now the clients that are built with the cluster are there.
 test-cluster: setup  ## the tests of the API and of hosts on a real kube-apiserver; it is built first, once (10 min)

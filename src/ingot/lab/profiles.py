@@ -52,7 +52,9 @@ class Profile:
     usb_cd: bool = False
     """The virtual CD is called UsbCd as a boot source."""
     whole_override: bool = False
-    """A PATCH of the boot source names target, time and mode, or is refused."""
+    """A PATCH of the boot target also says for how long and in which mode, or is refused."""
+    busy_in_post: bool = False
+    """The boot source cannot be changed while the server starts."""
     enabled_with_target: bool = False
     """A PATCH of the boot target that does not say for how long is refused."""
     bios_by_task: bool = False
@@ -111,6 +113,7 @@ HPE: Final = Profile(
         Slot(id="2", drive="Cd", types=("CD", "DVD")),
     ),
     eject_needs_body=True,
+    busy_in_post=True,
     volumes_at_boot=True,
 )
 

@@ -167,7 +167,7 @@ def volumes(client: Any, system: Any, given: Told) -> Told:
 def update(client: Any, system: Any, given: Told) -> Told:
     """BIOS firmware: the task waits for a boot, and then it is done."""
     monitor = client.get_update_service().simple_update(given["image"])
-    states = []
+    states: list[str] = []
     while not states or states[-1] == "Running":
         states.append(monitor.get_task().task_state.value)
     waits = client.get_task_monitor(monitor.task_monitor_uri).is_processing

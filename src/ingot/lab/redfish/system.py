@@ -140,8 +140,14 @@ async def _patch(call: Call) -> Answer:
 
 
 def _check_vendor(server: Server, wanted: Mapping[str, Any]) -> None:
+    if server.profile.busy_in_post and server.record.power == "On" and server.record.booting != "None":
+        raise Refusal(
+            400,
+            "iLO.2.30.UnableToModifyDuringSystemPOST",
+            "UnableToModifyDuringSystemPOST: the boot source cannot be changed while the server starts.",
+        )
     target, enabled, mode = (_OVERRIDE[name] in wanted for name in ("target", "enabled", "mode"))
-    if server.profile.whole_override and not (target and enabled and mode):
+    if server.profile.whole_override and target and not (enabled and mode):
         raise Refusal(
             400,
             "PropertyMissing",

@@ -37,7 +37,7 @@ async def _ended(works: Sequence[asyncio.Task[None]]) -> None:
         await asyncio.wait(works)
 
 
-class _Unfit(Exception):
+class Unfit(Exception):
     """The image cannot be used; the message says why."""
 
 
@@ -100,20 +100,20 @@ class Workshop:
         chassis = self._machine.chassis
         try:
             work.component, work.version = await self._fetch(work)
-        except (_Unfit, aiohttp.ClientError, TimeoutError) as error:
+        except (Unfit, aiohttp.ClientError, TimeoutError) as error:
             fail(task, f"The image {work.url} cannot be used: {error or type(error).__name__}.")
             return
         task.percent, task.message = 50, f"The image is {work.component} {work.version}."
         await chassis.save()
         await asyncio.sleep(self._machine.timings.task)
-        if work.component == "bmc" and not chassis.faults.fail_tasks:
-            await self._restart(self._machine.timings.bmc_restart)
-        if work.component == "bmc" or chassis.faults.fail_tasks:
-            finish(chassis.record.components, task, chassis.faults)
-        else:
+        if work.component == "bios" and not chassis.faults.fail_tasks:
             # The state that tells a client that it is its turn now: the server must be restarted.
             task.state = "Pending"
             task.message += " It is applied when the server boots."
+            return
+        if work.component == "bmc" and not chassis.faults.fail_tasks:
+            await self._restart(self._machine.timings.bmc_restart)
+        finish(chassis.record.components, task, chassis.faults)
 
     async def _fetch(self, work: UpdateFirmware) -> tuple[str, str]:
         """Fetch all of the image; which component it is for, and which version it has."""
@@ -124,11 +124,11 @@ class Workshop:
             session.get(work.url, ssl=self._machine.trusted) as answer,
         ):
             if answer.status != 200:
-                raise _Unfit(f"its server answers HTTP {answer.status}")
+                raise Unfit(f"its server answers HTTP {answer.status}")
             async for piece in answer.content.iter_chunked(_CHUNK):
                 start, size = start or piece, size + len(piece)
                 if size > _LARGEST_IMAGE:
-                    raise _Unfit(f"it has more than {_LARGEST_IMAGE} bytes")
+                    raise Unfit(f"it has more than {_LARGEST_IMAGE} bytes")
                 digest.update(piece)
         self._machine.chassis.record.components.fetched[work.url] = digest.hexdigest()
         return identify(start, work.url, work.component)
@@ -144,7 +144,7 @@ def identify(start: bytes, url: str, target: str) -> tuple[str, str]:
     component = target or next(known, "")
     version = _VERSION.search(name)
     if not component or version is None:
-        raise _Unfit(
+        raise Unfit(
             "it is no firmware of this server: neither its first line nor its name says a component and a version, "
             "as in `ingot-firmware bios 2.0.0` or bios-2.0.0.bin"
         )

@@ -112,16 +112,3 @@ def serial_number(plate: Plate) -> str:
 def drive_serial(plate: Plate, drive: Drive) -> str:
     """Printed on the drive: over Redfish and in the inventory it is the same."""
     return f"{serial_number(plate)}{int(drive.id):02d}"
-
-
-# What the BMC's documents still speak of; they are about to speak of builds and profiles.
-MANUFACTURER: Final = "Ingot"
-MODEL: Final = "Practice Server"
-BIOS_VERSION: Final = "1.0.0"
-BMC_VERSION: Final = "1.0.0"
-CPU_MODEL: Final = STANDARD.cpu_model
-CPU_MHZ: Final = STANDARD.cpu_mhz
-CPUS: Final = STANDARD.cpus
-MEMORY_MIB: Final = STANDARD.memory_mib
-DISK_NAME: Final = "/dev/sda"
-DISK_BYTES: Final = STANDARD.drives[0].size

@@ -115,7 +115,7 @@ def record_for(
     try:
         address = bmc.parse(access.address)
     except bmc.InvalidAddress as invalid:
-        raise Unsupported(str(invalid)) from None
+        raise Unsupported(str(invalid).rstrip(".")) from None
     _check(address, access, site)
     driver = driver_for(address.scheme)
     inspection = driver.fast_inspection if access.inspection == "fast" else "agent"

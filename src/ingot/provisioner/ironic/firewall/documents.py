@@ -10,7 +10,7 @@ from typing import Final
 
 LARGEST: Final = 1 << 20
 """No Secret is larger."""
-MOST_VALUES: Final = 100_000
+MOST_VALUES: Final = 20_000
 DEEPEST: Final = 100
 
 

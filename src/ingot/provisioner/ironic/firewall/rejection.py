@@ -12,4 +12,4 @@ class Rejected(ValueError):
 def reject(field: str, found: str | None, expected: str) -> Rejected:
     """`found`: what may be shown of it; None for a secret."""
     sentence = expected.rstrip(".")
-    return Rejected(f"{field}: {sentence}" if found is None else f"{field} is {shown(found)!r}: {sentence}")
+    return Rejected(f"{field}: {sentence}" if found is None else f"{field} is '{shown(found)}': {sentence}")

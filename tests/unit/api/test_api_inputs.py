@@ -1,0 +1,216 @@
+"""What users write that becomes a URL, a checksum, a word on a command line: rules for values, whatever field they stand in."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from ingot.api.baremetalhost import Image
+from ingot.api.inputs import checksums, kernel_arguments, text, urls
+from ingot.api.inputs.weaknesses import Weakness, weaknesses
+
+WEB = urls.WEB_SCHEMES
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://images.example.com/x.qcow2",
+        "http://10.0.0.1:8080/x?a=1&b=2#part",
+        "https://[fd00::1]:6180/x",
+        "https://user:p%40ss@host/x",
+        "http://image_server/x",
+        "http://host./x",
+        "https://1e100.net/x",
+        "https://a.b3/x",
+    ],
+)
+def test_a_url_that_everybody_reads_alike_passes(url: str) -> None:
+    assert urls.problem_with(url, WEB) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("https://host/a b", "printable ASCII"),
+        ("https://host/ü", "printable ASCII"),
+        ("https://host/x\n", "printable ASCII"),
+        ("", "printable ASCII"),
+        ("file:///etc/shadow", "the scheme has to be one of"),
+        ("host/x", "the scheme has to be one of"),
+        ("https:host/x", "names no host"),
+        ("https:///x", "names no host"),
+        ("https://host:99999/x", "this is not a URL"),
+        ("https://[fd00::1/x", "this is not a URL"),
+        ("https://[fe80::1%25eth0]/x", "neither an IP address"),
+        ("https://2130706433/x", "neither an IP address"),
+        ("https://0x7f000001/x", "neither an IP address"),
+        ("https://127.1/x", "neither an IP address"),
+        ("https://1.2.3.256/x", "neither an IP address"),
+        ("https://-h/x", "neither an IP address"),
+        ("https://a,b/x", "neither an IP address"),
+        ("https://host/a\\b", "backslash"),
+        ("https://good.example\\@evil/x", "backslash"),
+        ("https://host/a%0d%0aSet-Cookie:x", "encoded control character"),
+        ("https://host/a%00", "encoded control character"),
+    ],
+)
+def test_a_url_that_somebody_could_read_otherwise_does_not(url: str, words: str) -> None:
+    problem = urls.problem_with(url, WEB)
+    assert problem is not None
+    assert words in problem.sentence
+
+
+@given(st.text() | st.from_regex(r"https?://[!-~]{1,40}", fullmatch=True))
+@example("https://u:p@h@evil/x")
+def test_the_host_that_is_checked_is_the_host_that_is_called(url: str) -> None:
+    if urls.problem_with(url, WEB) is None:
+        host = urls.host_of(url)
+        assert host == urlsplit(url).hostname
+        assert urls.is_web_host(host)
+        assert not set(host) & set("/\\@?# ")
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_a_password_in_a_url_is_not_shown(user: str, password: str) -> None:
+    shown = urls.without_password(f"https://{user}:{password}@host/x")
+    assert shown == "https://******@host/x"
+
+
+@pytest.mark.parametrize(
+    ("checksum", "named", "words"),
+    [
+        ("ab" * 16, None, None),
+        ("AB" * 32, "auto", None),
+        ("ab" * 64, "sha512", None),
+        ("ab" * 32, "sha256", None),
+        ("xy" * 32, None, "hexadecimal"),
+        ("ab" * 32 + "\n", None, "hexadecimal"),
+        ("ab" * 20, None, "it has 40 digits, and checksums have so many: md5 32, sha256 64, sha512 128"),
+        ("ab" * 32, "md5", "it has 64 digits, and a md5 checksum has 32"),
+        ("ab" * 32, "crc32", "the algorithm 'crc32' is not one of"),
+    ],
+)
+def test_a_checksum_has_the_digits_of_its_algorithm(
+    checksum: str, named: str | None, words: str | None
+) -> None:
+    problem = checksums.problem_with(checksum, named)
+    assert problem is None if words is None else words in (problem or "")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "",
+        "  quiet  ",
+        "console=ttyS0,115200n8 ip=10.0.0.1::10.0.0.254:255.255.255.0:h1:eno1:none",
+        "ignition.config.url=https://[fd00::1]:6180/a/b.ign?x=1 rd.neednet=1",
+        'dyndbg="file drivers/usb/* +p"',
+        "memmap=4G!12G isolcpus=1-3,5 mitigations=auto,nosmt",
+        "url=http://x/a%20b",
+        "ipa-ntp-server=10.0.0.1,ntp.example.com ipa-debug=1",
+    ],
+)
+def test_arguments_that_kernels_take_pass(arguments: str) -> None:
+    assert kernel_arguments.problem_with(arguments) is None
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "quiet\nboot",
+        "a\tb",
+        "a=\x00",
+        "a=ü",
+        "a=$b",
+        "a;b",
+        "a=b&&c",
+        "a|b",
+        "a=`b`",
+        "a=b>c",
+        "a #b",
+        "a=\\",
+        "a='b'",
+        'a="b',
+        'a="b"c"d"',
+        'a="b;c"',
+        "--initrd=x",
+        "-- single",
+        "=b",
+        "a={b}",
+        "%default%",
+        "a=%zz",
+        "x=" + "a" * kernel_arguments.LONGEST,
+        "ipa-api-url=https://evil",
+        "IPA_INSECURE=1",
+        "ipa-agent-token=x",
+        "ipa-ntp-server=",
+        "ipa-ntp-server=a_b",
+        "ipa-ntp-server=-x",
+    ],
+)
+def test_arguments_that_mean_something_else_to_somebody_do_not(arguments: str) -> None:
+    problem = kernel_arguments.problem_with(arguments)
+    assert problem is not None
+    assert problem.endswith(".")
+    assert problem.isprintable()
+
+
+# What a boot loader (iPXE, GRUB, isolinux) or a shell gives a meaning.
+_META = re.compile(r"[\x00-\x1f\x7f$;&|<>`\\#{}']|%(?![0-9A-Fa-f]{2})")
+_SHAPES = st.from_regex(r"[a-z]{0,3}=?[ -~]{0,12}", fullmatch=True)
+
+
+@given(st.text() | st.lists(_SHAPES).map(" ".join))
+@example("a --b")
+@example("a\x85b")
+@example("a\u2028b")
+def test_whatever_passes_as_kernel_arguments_is_words_and_nothing_else(arguments: str) -> None:
+    if kernel_arguments.problem_with(arguments) is not None:
+        return
+    assert len(arguments.splitlines()) <= 1
+    assert arguments.isascii()
+    assert not _META.search(arguments)
+    assert not [word for word in arguments.split() if word.startswith("-") and arguments.count('"') == 0]
+    assert arguments.count('"') % 2 == 0
+
+
+@given(st.text())
+def test_what_is_shown_of_a_text_is_one_line_of_it(found: str) -> None:
+    assert text.is_one_line(text.shown(found))
+    assert len(text.shown(found)) <= text.MOST_SHOWN
+
+
+DIGEST = "ab" * 32
+
+
+@pytest.mark.parametrize(
+    ("image", "found"),
+    [
+        (Image(url="http://x/y", checksum=DIGEST), []),
+        (Image(url="https://x/y.iso", format="live-iso"), []),
+        (Image(url="oci://x/y"), []),
+        (Image(url="http://x/y", checksum="ab" * 16), [Weakness.MD5]),
+        (Image(url="http://x/y", checksum="ab" * 16, checksum_type="md5"), [Weakness.MD5]),
+        (Image(url="https://x/y", checksum="https://x/y.sha256"), [Weakness.CHECKSUM_URL]),
+        (
+            Image(url="http://x/y", checksum="http://x/y.sha256"),
+            [Weakness.CHECKSUM_URL, Weakness.UNVERIFIED],
+        ),
+        (Image(url="http://x/y.iso", format="live-iso"), [Weakness.UNVERIFIED]),
+        (Image(url="https://u:p@x/y", checksum=DIGEST), [Weakness.URL_CREDENTIALS]),
+        (
+            Image(url="https://x/y", checksum="https://u:p@x/y.sha256"),
+            [Weakness.CHECKSUM_URL, Weakness.URL_CREDENTIALS],
+        ),
+        (Image(url=""), []),
+        (None, []),
+    ],
+)
+def test_what_is_weak_in_an_image_is_known(image: Image | None, found: list[Weakness]) -> None:
+    assert [weak.weakness for weak in weaknesses(image)] == found
+    assert all("p@" not in weak.sentence and not weak.sentence.endswith(".") for weak in weaknesses(image))

@@ -98,7 +98,7 @@ class Bmc:
                 raise SystemExit(f"{method} {path}: {answer.status}")
 
 
-async def life(bmc: Bmc, medium: str, inspected: asyncio.Event) -> None:
+async def life(bmc: Bmc, medium: str, inspected: asyncio.Event, *, leave_on: bool) -> None:
     """58 calls: what Ironic asks from `manage` to the end of the inspection."""
     await bmc.call("GET", "/redfish/v1/")
     await bmc.log_in()
@@ -116,6 +116,8 @@ async def life(bmc: Bmc, medium: str, inspected: asyncio.Event) -> None:
     await bmc.call("GET", "")
     async with asyncio.timeout(600):
         await inspected.wait()
+    if leave_on:
+        return
     await bmc.call("POST", "Actions/ComputerSystem.Reset", {"ResetType": "ForceOff"})
     for path in AT_THE_END:
         await bmc.call("GET", path)
@@ -167,7 +169,7 @@ async def timed(what: str, farm: Farm, work: Callable[[], Awaitable[None]], time
     print(f"{what}: {clock:.1f} s, farm {cpu:.2f} CPU-s {share}", flush=True)
 
 
-async def measure(count: int, lives: int, at_once: int, state: Path) -> None:
+async def measure(count: int, lives: int, at_once: int, state: Path, *, leave_on: bool) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     ironic = Ironic()
     async with ironic.serving(state):
@@ -187,7 +189,9 @@ async def measure(count: int, lives: int, at_once: int, state: Path) -> None:
                 f"start: {time.monotonic() - clock:.1f} s, {farm.cpu:.2f} CPU-s, {farm.memory('VmRSS'):.0f} MB"
             )
             await timed("idle", farm, lambda: asyncio.sleep(10), 0)
-            await _lives(state, ironic, farm, lives, at_once)
+            await _lives(state, ironic, farm, lives, at_once, leave_on=leave_on)
+            if leave_on:
+                await timed(f"{lives} agents waiting", farm, lambda: asyncio.sleep(30), 0)
             print(f"memory: {farm.memory('VmRSS'):.0f} MB, at most {farm.memory('VmHWM'):.0f} MB")
         finally:
             process.terminate()
@@ -197,7 +201,9 @@ async def measure(count: int, lives: int, at_once: int, state: Path) -> None:
     print(f"ledger: {rows} records of {size or 0:.0f} bytes")
 
 
-async def _lives(state: Path, ironic: Ironic, farm: Farm, lives: int, at_once: int) -> None:
+async def _lives(
+    state: Path, ironic: Ironic, farm: Farm, lives: int, at_once: int, *, leave_on: bool
+) -> None:
     async with Lab.open(state) as lab:
         ca = (state / "ca" / "ca.crt").read_bytes()
         medium = await lab.add_image(boot_medium(ironic.url, ca), name="load.iso")
@@ -209,7 +215,7 @@ async def _lives(state: Path, ironic: Ironic, farm: Farm, lives: int, at_once: i
         async def one(plate: Plate) -> None:
             inspected = ironic.inspected[plate.macs[0]] = asyncio.Event()
             async with turn:
-                await life(Bmc(plate, session), medium.url, inspected)
+                await life(Bmc(plate, session), medium.url, inspected, leave_on=leave_on)
 
         async def all_of_them() -> None:
             await asyncio.gather(*(one(plate) for plate in plates))
@@ -222,9 +228,13 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=1000, help="servers of the farm")
     parser.add_argument("--lives", type=int, default=200, help="how many of them are verified and inspected")
     parser.add_argument("--at-once", type=int, default=16)
+    parser.add_argument(
+        "--leave-on", action="store_true", help="leave the agents running after the inspection"
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(measure(given.count, min(given.lives, given.count), given.at_once, Path(folder)))
+        lives = min(given.lives, given.count)
+        asyncio.run(measure(given.count, lives, given.at_once, Path(folder), leave_on=given.leave_on))
 
 
 if __name__ == "__main__":

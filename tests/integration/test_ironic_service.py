@@ -267,6 +267,9 @@ async def test_every_change_of_a_node_is_pushed_and_nothing_secret_with_it(ironi
             "fast_key": True,
             "bmc_retries": True,
             "one_life": True,
+            "quick_sqlite": True,
+            "certificates": True,
+            "unbroken_deploy": True,
         }
         assert [event["seq"] for event in operator.events] == list(range(1, len(operator.events) + 1))
         assert not any(message["gap"] for message in operator.messages)

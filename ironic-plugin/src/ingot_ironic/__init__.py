@@ -6,6 +6,9 @@
     fast_key      Redfish sessions are found by a fast keyed hash, not by 600,000 rounds of PBKDF2
     bmc_retries   a dead BMC holds a worker for seconds, not minutes
     one_life      a worker does not outlive its master
+    quick_sqlite  the database waits for the disk at checkpoints, not at each write
+    certificates  a renewed certificate is served without a restart
+    unbroken_deploy   a deployment goes on after Ironic was killed, where its agent knows how far it came
     selfcheck     applies the patches, once, and knows which of them hold
 
 Nothing here may block or raise into Ironic, and nothing logs or sends a payload: payloads carry user data.

@@ -14,7 +14,15 @@ from typing import Any, Final
 from oslo_config import cfg
 from oslo_messaging.notify import notifier
 
-from ingot_ironic import bmc_retries, fast_key, one_life, save_hook
+from ingot_ironic import (
+    bmc_retries,
+    certificates,
+    fast_key,
+    one_life,
+    quick_sqlite,
+    save_hook,
+    unbroken_deploy,
+)
 from ingot_ironic.message import Event
 from ingot_ironic.notification import event_from
 from ingot_ironic.receiver import Address
@@ -70,6 +78,9 @@ class IngotDriver(notifier.Driver):
                 "fast_key": fast_key.install,
                 "bmc_retries": bmc_retries.install,
                 "one_life": one_life.install,
+                "quick_sqlite": quick_sqlite.install,
+                "certificates": certificates.install,
+                "unbroken_deploy": unbroken_deploy.install,
             }
         )
         _sender()  # made before the fork, so that the worker is heard even when it has nothing to say

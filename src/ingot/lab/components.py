@@ -121,8 +121,6 @@ class Components(msgspec.Struct, kw_only=True, omit_defaults=True):
     subscriptions: list[Subscription] = []
     counted: int = 0
     """Numbers given to volumes, tasks and subscriptions; none is given twice."""
-    fetched: dict[str, str] = {}
-    """The sha256 of each firmware image that was fetched, by URL."""
 
     def number(self) -> str:
         self.counted += 1
@@ -169,6 +167,7 @@ def finish(parts: Components, task: Task, faults: Faults) -> None:
             parts.volumes = [one for one in parts.volumes if (one.storage, one.id) != (storage, id_)]
         case UpdateFirmware(component=component, version=version):
             parts.versions[component] = version
+            task.message = f"{component} {version} is installed."
     task.state, task.percent = "Completed", 100
     task.message = task.message or "The task is complete."
 

@@ -34,6 +34,8 @@ class Bmc:
         self._server = Server(machine, self.restart)
         self._away = False
         """It restarts, and nobody may open its port meanwhile."""
+        self._turning = asyncio.Lock()
+        """Held while the port opens or closes; one at a time."""
         self._listener = Listener(self.answer, host=plate.host, port=plate.bmc_port, context=context)
 
     async def start(self) -> None:
@@ -46,9 +48,9 @@ class Bmc:
 
     async def faults_changed(self) -> None:
         """Open or close the port, as the faults of this moment want it."""
-        if self._away:
-            return
-        await (self._listener.stop() if self._chassis.faults.bmc_down else self._listener.start())
+        async with self._turning:
+            down = self._away or self._chassis.faults.bmc_down
+            await (self._listener.stop() if down else self._listener.start())
 
     def restart_soon(self, seconds: float | None = None) -> None:
         """Restart as if somebody had pressed the button: away for a while, sessions forgotten. Returns at once."""
@@ -58,7 +60,7 @@ class Bmc:
         self._away = True
         try:
             self._chassis.note(f"the BMC restarts and is away for {seconds:g} s")
-            await self._listener.stop()
+            await self.faults_changed()
             self._server.logins.forget()
             await asyncio.sleep(seconds)
         finally:
@@ -89,7 +91,10 @@ class Bmc:
         self._check_login(request)
         server, table = self._server, table_of(self._server.profile)
         resource, ids = table.find(server, request.path)
-        content = await request.read()
+        try:
+            content = await request.read()
+        except web.HTTPException as refused:  # it is too large
+            raise Refusal(refused.status, GENERAL, f"The body cannot be read: {refused.reason}.") from None
         call = Call(
             server=server,
             method=request.method,

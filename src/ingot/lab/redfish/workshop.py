@@ -7,24 +7,22 @@ cannot be fetched, or is none, ends the task with the reason. Tasks that wait fo
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import re
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-import aiohttp
-
 from ingot.lab.components import Task, UpdateFirmware, fail, finish
+from ingot.lab.errors import BootFailure
+from ingot.lab.fetching import fetched
 from ingot.lab.machine import Machine
 
 Restart = Callable[[float], Coroutine[None, None, None]]
 
 _log = logging.getLogger(__name__)
 
-_LARGEST_IMAGE: Final = 512 << 20
-_CHUNK: Final = 1 << 20
+_LONGEST_HEADER: Final = 100
 _HEADER: Final = re.compile(rb"ingot-firmware (bios|bmc|nic) ([0-9A-Za-z._-]{1,64})\n")
 _VERSION: Final = re.compile(r"\d+(?:\.\d+)+")
 _NAMES: Final = (("bmc", ("bmc", "idrac", "ilo", "xcc")), ("nic", ("nic", "eth")), ("bios", ("bios", "uefi")))
@@ -67,7 +65,12 @@ class Workshop:
         """Do something while the caller goes on."""
         doing = asyncio.create_task(work)
         self._beside.add(doing)
-        doing.add_done_callback(self._beside.discard)
+        doing.add_done_callback(self._beside_done)
+
+    def _beside_done(self, doing: asyncio.Task[None]) -> None:
+        self._beside.discard(doing)
+        if not doing.cancelled() and (error := doing.exception()) is not None:
+            _log.error("%s: %s", self._machine.chassis.plate.name, error, exc_info=error)
 
     def restart_soon(self, seconds: float | None = None) -> None:
         """Restart the BMC once the call that asks for it is answered."""
@@ -100,8 +103,8 @@ class Workshop:
         chassis = self._machine.chassis
         try:
             work.component, work.version = await self._fetch(work)
-        except (Unfit, aiohttp.ClientError, TimeoutError) as error:
-            fail(task, f"The image {work.url} cannot be used: {error or type(error).__name__}.")
+        except (Unfit, BootFailure) as error:
+            fail(task, f"{error}.")
             return
         task.percent, task.message = 50, f"The image is {work.component} {work.version}."
         await chassis.save()
@@ -117,21 +120,11 @@ class Workshop:
 
     async def _fetch(self, work: UpdateFirmware) -> tuple[str, str]:
         """Fetch all of the image; which component it is for, and which version it has."""
-        digest, size, start = hashlib.sha256(), 0, b""
-        timeout = aiohttp.ClientTimeout(total=None, connect=30, sock_read=60)
-        async with (
-            aiohttp.ClientSession(timeout=timeout) as session,
-            session.get(work.url, ssl=self._machine.trusted) as answer,
-        ):
-            if answer.status != 200:
-                raise Unfit(f"its server answers HTTP {answer.status}")
-            async for piece in answer.content.iter_chunked(_CHUNK):
-                start, size = start or piece, size + len(piece)
-                if size > _LARGEST_IMAGE:
-                    raise Unfit(f"it has more than {_LARGEST_IMAGE} bytes")
-                digest.update(piece)
-        self._machine.chassis.record.components.fetched[work.url] = digest.hexdigest()
-        return identify(start, work.url, work.component)
+        chassis, what = self._machine.chassis, "the firmware image"
+        async with fetched(work.url, what, trusted=self._machine.trusted, folder=chassis.folder) as image:
+            chassis.note(f"{what} was fetched: {image.size} bytes, sha256 {image.sha256}")
+            image.file.seek(0)
+            return identify(image.file.read(_LONGEST_HEADER), work.url, work.component)
 
 
 def identify(start: bytes, url: str, target: str) -> tuple[str, str]:
@@ -145,7 +138,7 @@ def identify(start: bytes, url: str, target: str) -> tuple[str, str]:
     version = _VERSION.search(name)
     if not component or version is None:
         raise Unfit(
-            "it is no firmware of this server: neither its first line nor its name says a component and a version, "
+            "the image is no firmware of this server: neither its first line nor its name says a component and a version, "
             "as in `ingot-firmware bios 2.0.0` or bios-2.0.0.bin"
         )
     return component, version[0]

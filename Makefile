@@ -1,7 +1,7 @@
 # Two commands are all a newcomer types: `make up` and `make test`. Both install what they need first (`make setup`).
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup up down test test-cluster test-coreos lint style types imports pytest bench lock clean
+.PHONY: help setup up down test test-cluster test-coreos test-ironic-38 lint style types imports pytest bench lock docs clean
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ingot/tools
 BIN := .venv/bin
@@ -51,12 +51,18 @@ test-coreos: setup  ## our image commands beside the real coreos-installer; the 
 	@tools/coreos-installer/build
 	$(BIN)/pytest tests/coreos
 
+test-ironic-38: setup  ## the service, the plugin and push with every version of Ironic; 38 is installed first (1 min)
+	$(BIN)/pytest tests/versions
+
 bench: setup  ## measure, and print the figures (never part of the tests)
 	@$(BIN)/python -m bench $(BENCH)
 
 lock: setup  ## pin what pyproject.toml and the list for Ironic ask for, with hashes
-	cd src/ingot/services/environments && $(LOCK) -o ironic-39.lock ironic-39.in
+	cd src/ingot/services/environments && for version in 38 39; do $(LOCK) -o ironic-$$version.lock ironic-$$version.in || exit; done
 	$(LOCK) -o requirements.lock --group dev pyproject.toml
+
+docs: setup  ## write the pages that are made from the code (docs/node-states.md)
+	$(BIN)/python -m ingot.provisioner.ironic.pairs_page >docs/node-states.md
 
 clean:  ## remove .venv and the caches in this folder
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

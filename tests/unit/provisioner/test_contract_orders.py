@@ -262,3 +262,45 @@ async def test_while_the_back_end_is_away_nobody_is_told_anything(play: Play):
     await until(lambda: KEY in play.heard)
     assert await play.adopt() == Ready(None)
     assert play.stage.on_disk()
+
+
+@pytest.mark.parametrize("what", ["another change", "nothing"])
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_a_preparation_that_failed_unheard_is_told_before_another_order_begins(
+    play: Play, what: str, restarted: bool
+):
+    """Whoever noted the first order as begun would take it for done, and firmware would never be written."""
+    await play.inspected()
+    play.stage.will_fail("prepare")
+    first = Preparation(name="first", firmware=FirmwareChange(updates=(UPDATE,)))
+    begun = await play.backend.prepare(play.host, first, permit=play.permit, again=False)
+    if isinstance(begun, Failed):
+        # This back end does it while the caller waits, and he has heard of it.
+        return
+    if restarted:
+        await play.stage.restart()
+    change = FirmwareChange(settings={"QuietBoot": "false"} if what == "another change" else {})
+    second = Preparation(name="second", firmware=change)
+    assert isinstance(await play.prepare(second), Failed)
+    assert play.stage.done("prepare") == 0
+    assert await play.prepare(second, again=True) == Ready(None)
+
+
+@pytest.mark.parametrize("what", ["another change", "nothing"])
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_a_service_that_failed_unheard_is_told_before_another_order_begins(
+    play: Play, what: str, restarted: bool
+):
+    await play.provisioned()
+    play.stage.will_fail("service")
+    first = Service(name="first", firmware=FirmwareChange(updates=(UPDATE,)))
+    begun = await play.backend.service(play.host, first, permit=play.permit, again=False)
+    if isinstance(begun, Failed):
+        return
+    if restarted:
+        await play.stage.restart()
+    change = FirmwareChange(settings={"QuietBoot": "false"} if what == "another change" else {})
+    second = Service(name="second", firmware=change)
+    assert isinstance(await play.service(second), Failed)
+    assert play.stage.done("service") == 0
+    assert await play.service(second, again=True) == Ready(None)

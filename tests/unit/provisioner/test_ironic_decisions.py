@@ -6,29 +6,23 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ingot.provisioner import Power
 from ingot.provisioner.ironic import states
-from ingot.provisioner.ironic.adopt import decide_adopt
-from ingot.provisioner.ironic.attempts import Retry
-from ingot.provisioner.ironic.decisions import Done, Fail, Step, Unregistered, Wait
-from ingot.provisioner.ironic.delete import decide_delete
-from ingot.provisioner.ironic.deprovision import decide_deprovision
-from ingot.provisioner.ironic.inspect import decide_inspect
+from ingot.provisioner.ironic.adopt import ADOPT
+from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Unregistered, Wait
+from ingot.provisioner.ironic.delete import DELETE
+from ingot.provisioner.ironic.deprovision import DEPROVISION
+from ingot.provisioner.ironic.inspect import INSPECT
 from ingot.provisioner.ironic.model import FullNode
 from ingot.provisioner.ironic.nodes import sight
-from ingot.provisioner.ironic.power import decide_power
-from ingot.provisioner.ironic.prepare import decide_prepare
-from ingot.provisioner.ironic.provision import decide_provision
-from ingot.provisioner.ironic.register import decide_register
-from ingot.provisioner.ironic.service import decide_service
-from ingot.provisioner.ironic.unfinished import Asked
+from ingot.provisioner.ironic.power import SWITCH_OFF, SWITCH_ON
+from ingot.provisioner.ironic.prepare import PREPARE
+from ingot.provisioner.ironic.provision import PROVISION
+from ingot.provisioner.ironic.register import REGISTER
+from ingot.provisioner.ironic.rules import Fact, Verb, facts_of
+from ingot.provisioner.ironic.service import SERVICE
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-ALL_STATES = sorted(
-    value for name, value in vars(states).items() if name.isupper() and isinstance(value, str)
-)
-ALL_STATES = [state for state in ALL_STATES if not state.startswith("power ") and state != states.CLEAN_FAULT]
-BUSY = [state for state in ALL_STATES if states.is_busy(state)]
+BUSY = [state for state in states.ALL if states.is_busy(state)]
 
 
 def node(state: str, **fields) -> FullNode:
@@ -43,19 +37,18 @@ def kind(decision) -> object:
     return decision if isinstance(decision, Step) else type(decision)
 
 
+def decide(verb: Verb, found: FullNode, *order: Fact, told: bool = False) -> Decision:
+    facts = facts_of(found, NOW, dict.fromkeys(order, True) | {Fact.TOLD: told})
+    return verb.decide(found, facts, named="the image http://x")
+
+
 VERBS = {
-    "inspect": lambda n, again: decide_inspect(n, NOW, anew=True, restart=False, again=again),
-    "prepare": lambda n, again: decide_prepare(
-        n, NOW, unfinished=True, failed_other=False, cut_off=False, again=again
-    ),
-    "service": lambda n, again: decide_service(
-        n, NOW, wanted=True, was_begun=n.provision_state == "service failed", noted=True, again=again
-    ),
-    "provision": lambda n, again: decide_provision(
-        n, NOW, ours=False, named="the image http://x", retry=Retry.DUE if again else Retry.NO, asked=Asked()
-    ),
-    "deprovision": lambda n, again: decide_deprovision(n, NOW, again=again),
-    "adopt": lambda n, again: decide_adopt(n, NOW, ours=True, again=again),
+    "inspect": lambda n, told: decide(INSPECT, n, Fact.ANEW, told=told),
+    "prepare": lambda n, told: decide(PREPARE, n, Fact.UNFINISHED, told=told),
+    "service": lambda n, told: decide(SERVICE, n, Fact.WANTED, Fact.NOTED, told=told),
+    "provision": lambda n, told: decide(PROVISION, n, told=told),
+    "deprovision": lambda n, told: decide(DEPROVISION, n, told=told),
+    "adopt": lambda n, told: decide(ADOPT, n, Fact.OURS, told=told),
 }
 
 # verb, state, decision at first, decision once the failure was told
@@ -79,10 +72,10 @@ TABLE = [
     ("prepare", "rescue", Fail, Fail),
     ("service", "active", Step.SERVICE, Step.SERVICE),
     ("service", "service failed", Fail, Step.SERVICE),
-    ("service", "manageable", Fail, Fail),
-    ("service", "available", Fail, Fail),
-    ("service", "deploy failed", Fail, Fail),
-    ("service", "rescue", Fail, Fail),
+    ("service", "manageable", Unregistered, Unregistered),
+    ("service", "available", Unregistered, Unregistered),
+    ("service", "deploy failed", Unregistered, Unregistered),
+    ("service", "rescue", Unregistered, Unregistered),
     ("provision", "manageable", Step.PROVIDE, Step.PROVIDE),
     ("provision", "available", Step.DEPLOY, Step.DEPLOY),
     ("provision", "deploy failed", Fail, Fail),
@@ -104,7 +97,10 @@ TABLE = [
     ("adopt", "adopt failed", Fail, Step.ADOPT),
     ("adopt", "available", Fail, Step.MANAGE),
     ("adopt", "inspect failed", Step.MANAGE, Step.MANAGE),
-    ("adopt", "deploy failed", Fail, Fail),
+    ("adopt", "deploy failed", Fail, Step.FORGET),
+    ("adopt", "error", Fail, Step.FORGET),
+    ("adopt", "rescue", Fail, Step.FORGET),
+    ("adopt", "unrescue failed", Fail, Step.FORGET),
     ("adopt", "service failed", Done, Done),
 ]
 
@@ -117,7 +113,7 @@ def test_the_table_of_verbs_and_states(verb, state, first, then):
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("again", [False, True])
-@pytest.mark.parametrize("state", [*ALL_STATES, "a state of a later Ironic"])
+@pytest.mark.parametrize("state", [*states.ALL, "a state of a later Ironic"])
 def test_every_verb_has_an_answer_to_every_state(verb, state, again):
     decision = VERBS[verb](node(state), again)
     assert isinstance(decision, Step | Wait | Done | Fail | Unregistered)
@@ -157,37 +153,36 @@ def test_a_ramdisk_that_reports_no_more_is_told_and_then_given_up(verb):
     assert VERBS[verb](stuck(waiting), True) is Step.ABORT
 
 
-@pytest.mark.parametrize("state", ALL_STATES)
+@pytest.mark.parametrize("state", states.ALL)
 def test_a_service_that_was_begun_is_begun_again_in_no_state_unasked(state):
-    for wanted in (False, True):
-        decision = decide_service(node(state), NOW, wanted=wanted, was_begun=True, noted=False, again=False)
-        assert decision is not Step.SERVICE
+    for wanted in ((), (Fact.WANTED,)):
+        assert decide(SERVICE, node(state), Fact.BEGUN, *wanted) is not Step.SERVICE
 
 
-@pytest.mark.parametrize("state", ALL_STATES)
+@pytest.mark.parametrize("state", states.ALL)
 def test_only_a_machine_that_waits_for_its_ramdisk_is_made_to_boot_it_once_more(state):
-    decision = decide_inspect(node(state), NOW, anew=False, restart=True, again=False)
+    decision = decide(INSPECT, node(state), Fact.RESTART)
     assert (decision is Step.ABORT) is (state == "inspect wait")
 
 
 @pytest.mark.parametrize(
-    ("state", "error", "again", "expected"),
+    ("state", "facts", "expected"),
     [
-        ("manageable", None, False, Done),
-        ("available", None, False, Done),
-        ("inspect failed", "no disks", False, Fail),
-        ("inspect failed", "no disks", True, Step.INSPECT),
-        ("inspect failed", "Inspection was aborted by request.", False, Step.INSPECT),
-        ("clean failed", None, False, Fail),
+        ("manageable", [], Done),
+        ("available", [], Done),
+        ("inspect failed", [], Fail),
+        ("inspect failed", [Fact.TOLD], Step.INSPECT),
+        ("inspect failed", [Fact.ABORTED], Step.INSPECT),
+        ("clean failed", [], Fail),
     ],
 )
-def test_an_inspection_that_was_begun_is_not_begun_again_unless_it_failed(state, error, again, expected):
-    decision = decide_inspect(node(state, last_error=error), NOW, anew=False, restart=False, again=again)
+def test_an_inspection_that_was_begun_is_not_begun_again_unless_it_failed(state, facts, expected):
+    decision = decide(INSPECT, node(state), *facts, told=Fact.TOLD in facts)
     assert kind(decision) == expected
 
 
 @pytest.mark.parametrize(
-    ("state", "failed_other", "expected"),
+    ("state", "told", "expected"),
     [
         ("manageable", False, Done),
         ("available", False, Done),
@@ -197,11 +192,8 @@ def test_an_inspection_that_was_begun_is_not_begun_again_unless_it_failed(state,
         ("active", False, Fail),
     ],
 )
-def test_a_preparation_with_nothing_left_to_begin(state, failed_other, expected):
-    decision = decide_prepare(
-        node(state), NOW, unfinished=False, failed_other=failed_other, cut_off=False, again=False
-    )
-    assert kind(decision) == expected
+def test_a_preparation_with_nothing_left_to_begin(state, told, expected):
+    assert kind(decide(PREPARE, node(state), told=told)) == expected
 
 
 @pytest.mark.parametrize(
@@ -217,26 +209,24 @@ def test_a_preparation_with_nothing_left_to_begin(state, failed_other, expected)
     ],
 )
 def test_a_service_that_nobody_wants_any_more_is_ended(state, fields, noted, expected):
-    decision = decide_service(
-        node(state, **fields), NOW, wanted=False, was_begun=False, noted=noted, again=False
-    )
+    decision = decide(SERVICE, node(state, **fields), *([Fact.NOTED] if noted else []), told=True)
     assert kind(decision) == expected
 
 
 def test_a_preparation_that_was_cut_off_goes_on():
-    def decide(**fields):
-        cut = node("clean failed", **fields)
-        return decide_prepare(cut, NOW, unfinished=False, failed_other=False, cut_off=True, again=True)
-
-    assert decide() is Step.GO_ON
-    assert decide(maintenance=True, fault="clean failure") is Step.CLEAR_MAINTENANCE
+    assert decide(PREPARE, node("clean failed"), Fact.INTERRUPTED, told=True) is Step.GO_ON
+    maintained = node("clean failed", maintenance=True, fault="clean failure")
+    assert decide(PREPARE, maintained, Fact.INTERRUPTED, told=True) is Step.CLEAR_MAINTENANCE
 
 
-def test_a_service_that_was_begun_is_not_begun_again_and_another_need_not_wait_for_its_failure_to_be_told():
-    active, failed = node("active"), node("service failed")
-    assert decide_service(active, NOW, wanted=True, was_begun=True, noted=True, again=False) == Done()
-    decision = decide_service(failed, NOW, wanted=True, was_begun=False, noted=True, again=False)
-    assert decision is Step.SERVICE
+def test_a_service_that_was_begun_is_not_begun_again():
+    assert decide(SERVICE, node("active"), Fact.WANTED, Fact.BEGUN, Fact.NOTED) == Done()
+
+
+@pytest.mark.parametrize("wanted", [[], [Fact.WANTED], [Fact.WANTED, Fact.BEGUN]])
+def test_a_service_that_failed_is_told_whatever_is_wanted_now(wanted):
+    """Somebody took it for begun, and would take it for done."""
+    assert isinstance(decide(SERVICE, node("service failed"), *wanted), Fail)
 
 
 @pytest.mark.parametrize("verb", ["inspect", "prepare", "provision", "deprovision"])
@@ -280,32 +270,31 @@ def test_a_step_that_an_earlier_phase_left_behind_is_not_named():
 
 def test_our_own_deployment_is_done_even_in_maintenance():
     running = node("active", maintenance=True)
-    assert decide_provision(running, NOW, ours=True, named="x", retry=Retry.NO, asked=Asked()) == Done()
+    assert decide(PROVISION, running, Fact.OURS) == Done()
 
 
 @pytest.mark.parametrize(
-    ("state", "error", "again", "unproven", "expected"),
+    ("state", "facts", "expected"),
     [
-        ("enroll", None, False, False, Step.MANAGE),
-        ("enroll", "no", False, False, Fail),
-        ("enroll", "no", True, False, Step.MANAGE),
-        ("enroll", "no", False, True, Step.MANAGE),
-        ("verifying", None, False, False, Wait),
-        ("manageable", "old", False, False, Done),
-        ("active", None, False, True, Done),
-        ("deploying", None, False, False, Done),
-        ("deploying", None, False, True, Wait),
-        ("inspect wait", None, False, True, Done),
+        ("enroll", [], Step.MANAGE),
+        ("enroll", [Fact.ERROR], Fail),
+        ("enroll", [Fact.ERROR, Fact.TOLD], Step.MANAGE),
+        ("enroll", [Fact.ERROR, Fact.UNPROVEN], Step.MANAGE),
+        ("verifying", [], Wait),
+        ("manageable", [Fact.ERROR], Done),
+        ("active", [Fact.UNPROVEN], Done),
+        ("deploying", [], Done),
+        ("deploying", [Fact.UNPROVEN], Wait),
+        ("inspect wait", [Fact.UNPROVEN], Done),
     ],
 )
-def test_registering(state, error, again, unproven, expected):
-    decision = decide_register(node(state, last_error=error), NOW, again=again, unproven=unproven)
-    assert kind(decision) == expected
+def test_registering(state, facts, expected):
+    assert kind(decide(REGISTER, node(state), *facts, told=Fact.TOLD in facts)) == expected
 
 
-@pytest.mark.parametrize("state", ALL_STATES)
+@pytest.mark.parametrize("state", states.ALL)
 def test_nothing_but_manage_is_ever_asked_by_registering(state):
-    decision = decide_register(node(state), NOW, again=True, unproven=True)
+    decision = decide(REGISTER, node(state), Fact.UNPROVEN, told=True)
     assert decision is Step.MANAGE or not isinstance(decision, Step)
     assert decision is not Step.MANAGE or state == "enroll"
 
@@ -328,45 +317,41 @@ def test_nothing_but_manage_is_ever_asked_by_registering(state):
     ],
 )
 def test_deleting(state, expected):
-    assert kind(decide_delete(node(state), NOW, aborts_deployments=True)) == expected
+    assert kind(decide(DELETE, node(state), Fact.ABORTS_DEPLOYMENTS)) == expected
+
+
+def test_a_deployment_on_hold_is_forgotten_because_to_abort_it_would_take_it_down():
+    assert decide(DELETE, node("deploy hold"), Fact.ABORTS_DEPLOYMENTS) is Step.DELETE
 
 
 def test_an_ironic_that_cannot_abort_a_deployment_forgets_it_as_it_is():
-    assert decide_delete(node("wait call-back"), NOW, aborts_deployments=False) is Step.DELETE
+    assert decide(DELETE, node("wait call-back")) is Step.DELETE
 
 
 @pytest.mark.parametrize("state", ["deploying", "deleting", "inspecting"])
 def test_what_hangs_does_not_keep_a_host_from_being_deleted(state):
-    assert decide_delete(stuck(state), NOW, aborts_deployments=True) is Step.DELETE
+    assert decide(DELETE, stuck(state), Fact.ABORTS_DEPLOYMENTS) is Step.DELETE
 
 
 @pytest.mark.parametrize(
-    ("fields", "wanted", "asked", "again", "expected"),
+    ("verb", "fields", "facts", "expected"),
     [
-        ({"power_state": "power on"}, Power.ON, False, False, Done),
-        ({"power_state": "power off"}, Power.ON, False, False, Step.SWITCH),
-        ({"power_state": "power off"}, Power.ON, True, False, Fail),
-        ({"power_state": "power off"}, Power.ON, True, True, Step.SWITCH),
-        ({"power_state": "power off", "target_power_state": "power on"}, Power.ON, True, True, Wait),
-        ({"power_state": None}, Power.OFF, False, False, Step.SWITCH),
-        ({"power_state": "power on", "disable_power_off": True}, Power.OFF, True, False, Done),
-        (
-            {"power_state": "power on", "disable_power_off": True, "last_error": "no"},
-            Power.OFF,
-            True,
-            False,
-            Fail,
-        ),
+        (SWITCH_ON, {}, [Fact.AS_WANTED], Done),
+        (SWITCH_ON, {}, [], Step.SWITCH_ON),
+        (SWITCH_ON, {}, [Fact.ASKED], Fail),
+        (SWITCH_ON, {}, [Fact.ASKED, Fact.TOLD], Step.SWITCH_ON),
+        (SWITCH_ON, {"target_power_state": "power on"}, [Fact.ASKED, Fact.TOLD], Wait),
+        (SWITCH_OFF, {}, [], Step.SWITCH_OFF),
+        (SWITCH_OFF, {}, [Fact.ASKED, Fact.REBOOTED], Done),
+        (SWITCH_OFF, {}, [Fact.ASKED], Fail),
     ],
 )
-def test_power(fields, wanted, asked, again, expected):
-    assert (
-        kind(decide_power(node("active", **fields), NOW, wanted, asked_before=asked, again=again)) == expected
-    )
+def test_power(verb, fields, facts, expected):
+    assert kind(decide(verb, node("active", **fields), *facts, told=Fact.TOLD in facts)) == expected
 
 
 def test_what_an_undeploy_would_destroy_is_seen_as_an_instance():
-    kept = {state for state in ALL_STATES if sight(node(state)).holds_instance}
+    kept = {state for state in states.ALL if sight(node(state)).holds_instance}
     assert kept >= {
         "active",
         "deploying",

@@ -12,15 +12,11 @@ from ironic_orders import NODE, Guard
 from ingot.provisioner import Act, Busy, HostRef, Ready
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.decisions import Step, Wait
-from ingot.provisioner.ironic.detach import decide_detach
+from ingot.provisioner.ironic.detach import DETACH
 from ingot.provisioner.ironic.model import Node
+from ingot.provisioner.ironic.rules import Fact, facts_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-EVERY_STATE = sorted(
-    value
-    for name, value in vars(states).items()
-    if name.isupper() and isinstance(value, str) and name not in ("POWER_ON", "POWER_OFF")
-)
 WAITS = {"inspect wait", "clean wait", "clean hold", "wait call-back", "deploy hold", "service wait"}
 
 
@@ -85,11 +81,12 @@ async def test_what_hangs_is_not_waited_for(backend, ironic, known, guard: Guard
 
 @pytest.mark.parametrize("aborts", [True, False])
 @pytest.mark.parametrize("force", [True, False])
-@pytest.mark.parametrize("state", EVERY_STATE)
+@pytest.mark.parametrize("state", states.ALL)
 def test_no_state_is_a_dead_end(state: str, force: bool, aborts: bool):
     """Every state goes, is ended, or is waited for because Ironic ends it; and by force none is waited for at a ramdisk."""
     node = Node(uuid="u", provision_state=state)
-    decision = decide_detach(node, NOW, force=force, aborts_deployments=aborts)
+    order = {Fact.FORCE: force, Fact.ABORTS_DEPLOYMENTS: aborts}
+    decision = DETACH.decide(node, facts_of(node, NOW, order))
     if not states.is_busy(state):
         assert decision is Step.DELETE
     elif force and state in WAITS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from fake_ironic import DEPLOY_STEPS, FakeIronic
@@ -31,7 +32,9 @@ from ingot.provisioner.ironic.interruptions import (
 )
 from ingot.provisioner.ironic.model import FullNode, HistoryEntry
 from ingot.provisioner.ironic.nodes import sight
-from ingot.provisioner.ironic.unfinished import Asked, Left, decide_unfinished, left_to_do
+from ingot.provisioner.ironic.provision import PROVISION
+from ingot.provisioner.ironic.rules import Fact, facts_of
+from ingot.provisioner.ironic.unfinished import Left, facts_of_cut_off, left_to_do
 
 RESTART = "The deploying state can't be resumed by conductor 127.0.0.1. Moving to fail state."
 TAKE_OVER = "Operation was aborted due to conductor take over"
@@ -158,6 +161,7 @@ def test_a_ramdisk_that_cannot_be_switched_off_is_not_asked_to_end():
     assert left_to_do(cut_off("tear_down_agent", disable_power_off=True)) is Left.EVERYTHING
 
 
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ON, OFF = {"power_state": "power on"}, {"power_state": "power off"}
 SWITCHING = {"power_state": "power off", "target_power_state": "power on"}
 
@@ -165,21 +169,24 @@ SWITCHING = {"power_state": "power off", "target_power_state": "power on"}
 @pytest.mark.parametrize(
     ("step", "power", "asked", "expected"),
     [
-        ("write_image", ON, Asked(), Step.DEPLOY),
-        ("boot_instance", ON, Asked(), Step.START),
-        ("boot_instance", OFF, Asked(), Step.START),
-        ("boot_instance", SWITCHING, Asked(start=True), Wait),
-        ("boot_instance", ON, Asked(start=True), Done),
-        ("boot_instance", OFF, Asked(start=True), Fail),
-        ("tear_down_agent", ON, Asked(), Step.STOP_RAMDISK),
-        ("tear_down_agent", OFF, Asked(), Step.STOP_RAMDISK),
-        ("tear_down_agent", OFF, Asked(stop=True), Step.START),
-        ("tear_down_agent", ON, Asked(stop=True), Step.DEPLOY),
-        ("tear_down_agent", ON, Asked(stop=True, start=True), Done),
+        ("write_image", ON, "", Step.DEPLOY),
+        ("boot_instance", ON, "", Step.START),
+        ("boot_instance", OFF, "", Step.START),
+        ("boot_instance", SWITCHING, "start", Wait),
+        ("boot_instance", ON, "start", Done),
+        ("boot_instance", OFF, "start", Fail),
+        ("tear_down_agent", ON, "", Step.STOP_RAMDISK),
+        ("tear_down_agent", OFF, "", Step.STOP_RAMDISK),
+        ("tear_down_agent", OFF, "stop", Step.START),
+        ("tear_down_agent", ON, "stop", Step.DEPLOY),
+        ("tear_down_agent", ON, "stop start", Done),
     ],
 )
 def test_a_deployment_is_finished_step_by_step(step, power, asked, expected):
-    decision = decide_unfinished(cut_off(step, **power), asked)
+    node = cut_off(step, **power)
+    order = facts_of_cut_off(node, asked_to_stop="stop" in asked, asked_to_start="start" in asked)
+    order |= {Fact.OURS: True, Fact.INTERRUPTED: True}
+    decision = PROVISION.decide(node, facts_of(node, NOW, order))
     assert (decision if isinstance(decision, Step) else type(decision)) == expected
 
 
@@ -511,10 +518,14 @@ async def test_an_operator_that_is_killed_while_the_host_is_switched_on_asks_aga
 
 
 @pytest.mark.parametrize("fields", [{"instance_uuid": "somebody-else"}, {"driver_internal_info": {}}])
-async def test_a_record_that_is_not_of_a_finished_deployment_of_ours_is_not_dropped(
+async def test_a_record_that_is_not_of_a_finished_deployment_of_ours_is_told_before_it_is_dropped(
     backend, ironic, finished, guard, fields
 ):
     ironic.change(NODE, **fields)
-    assert isinstance(await backend.adopt(finished, IMAGE, permit=guard, again=True), Failed)
-    assert Act.FORGET not in guard.acts
+    guard.asked.clear()
+    assert isinstance(await backend.adopt(finished, IMAGE, permit=guard, again=False), Failed)
+    assert guard.asked == []
     assert ironic.nodes
+    assert isinstance(await backend.adopt(finished, IMAGE, permit=guard, again=True), NotRegistered)
+    assert guard.acts == [Act.FORGET]
+    assert ironic.nodes == {}

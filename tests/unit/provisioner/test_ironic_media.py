@@ -11,9 +11,10 @@ from ironic_orders import NODE
 
 from ingot.provisioner import Busy, Failed, HostRef, NotRegistered, Ready
 from ingot.provisioner.ironic import IronicAccess, IronicProvisioner
-from ingot.provisioner.ironic.data_image import CHANGING, MARK, Drive, decide_data_image, mark_for
-from ingot.provisioner.ironic.decisions import Done, Fail, Step, Wait
+from ingot.provisioner.ironic.data_image import CHANGING, DATA_IMAGE, MARK, Drive, facts_of_drive, mark_for
+from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Wait
 from ingot.provisioner.ironic.model import FullNode
+from ingot.provisioner.ironic.rules import Fact, facts_of
 
 ISO = "https://user:pa55@images.example/data.iso"
 OTHER = "https://images.example/other.iso"
@@ -111,6 +112,10 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WANTED = mark_for(ISO)
 
 
+def decide(node: FullNode, drive: Drive, wanted: str, *, again: bool) -> Decision:
+    return DATA_IMAGE.decide(node, facts_of(node, NOW, facts_of_drive(drive, wanted) | {Fact.TOLD: again}))
+
+
 @pytest.mark.parametrize(
     ("drive", "wanted", "again", "decision"),
     [
@@ -128,16 +133,16 @@ WANTED = mark_for(ISO)
 )
 def test_the_table_of_drives(drive, wanted, again, decision):
     node = FullNode(uuid="u", provision_state="active")
-    assert decide_data_image(node, NOW, drive, wanted, again=again) == decision
+    assert decide(node, drive, wanted, again=again) == decision
 
 
 def test_what_ironic_did_and_the_bmc_does_not_show_is_a_failure():
     node = FullNode(uuid="u", provision_state="active")
     drive = Drive(loaded=False, mark=CHANGING, asked_before=True)
-    assert isinstance(decide_data_image(node, NOW, drive, WANTED, again=False), Fail)
+    assert isinstance(decide(node, drive, WANTED, again=False), Fail)
 
 
 def test_while_ironic_holds_the_lock_for_us_the_drive_is_being_changed():
     node = FullNode(uuid="u", provision_state="active")
     drive = Drive(loaded=True, mark=WANTED, asked_before=True, changing=True)
-    assert isinstance(decide_data_image(node, NOW, drive, WANTED, again=False), Wait)
+    assert isinstance(decide(node, drive, WANTED, again=False), Wait)

@@ -252,9 +252,12 @@ async def test_a_failure_that_came_before_the_caller_looked_is_told_before_the_n
     assert "still no" in told.message
 
 
-async def test_an_order_that_replaces_a_failed_one_is_begun_at_once(backend, ironic, known, guard):
+async def test_an_order_that_replaces_a_failed_one_is_begun_once_its_failure_was_told(
+    backend, ironic, known, guard
+):
     await prepare(backend, known, guard)
     ironic.fail(NODE, "no", maintenance=True, fault="clean failure")
+    assert isinstance(await prepare(backend, known, guard, replace(SETTINGS, name="two")), Failed)
     assert isinstance(await prepare(backend, known, guard, replace(SETTINGS, name="two")), Busy)
     assert len(ironic.clean_steps) == 2
 
@@ -262,6 +265,7 @@ async def test_an_order_that_replaces_a_failed_one_is_begun_at_once(backend, iro
 async def test_a_failed_order_that_was_taken_back_is_over(backend, ironic, known, guard):
     await prepare(backend, known, guard)
     ironic.fail(NODE, "no", maintenance=True, fault="clean failure")
+    assert isinstance(await prepare(backend, known, guard, NOTHING), Failed)
     assert await prepare(backend, known, guard, NOTHING) == Ready(None)
     assert ironic.node(NODE)["provision_state"] == "manageable"
     assert ironic.node(NODE)["maintenance"] is False

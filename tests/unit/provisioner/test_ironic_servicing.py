@@ -16,6 +16,7 @@ from ingot.provisioner import (
     Failed,
     FirmwareChange,
     HostRef,
+    NotRegistered,
     Ready,
     Service,
 )
@@ -77,9 +78,13 @@ async def test_nothing_is_changed_where_that_is_refused(backend, ironic, known, 
 
 
 @pytest.mark.parametrize("state", ["manageable", "available", "deploy failed", "rescue"])
-async def test_only_a_running_host_is_serviced(backend, ironic, known, guard, state):
+async def test_only_a_running_host_is_serviced_and_any_other_is_taken_over_first(
+    backend, ironic, known, guard, state
+):
     ironic.change(NODE, provision_state=state)
-    assert isinstance(await service(backend, known, guard, again=True), Failed)
+    answer = await service(backend, known, guard, again=True)
+    assert isinstance(answer, NotRegistered)
+    assert "taken over first" in answer.why
     assert ironic.verbs == []
 
 
@@ -138,9 +143,11 @@ async def test_a_failure_is_told_and_the_service_repeated_when_due(backend, iron
     assert len(ironic.service_steps) == 2
 
 
-async def test_another_order_need_not_wait_for_an_old_failure(backend, ironic, known, guard):
+async def test_another_order_waits_only_until_the_failure_was_told(backend, ironic, known, guard):
     await service(backend, known, guard)
     ironic.fail(NODE, "bad signature", maintenance=True, fault="service failure")
+    told = await service(backend, known, guard, replace(UPDATE, name="two"))
+    assert told == Failed("changing the firmware failed: bad signature")
     assert await service(backend, known, guard, replace(UPDATE, name="two")) == SERVICING
 
 
@@ -171,6 +178,8 @@ async def test_what_nobody_wants_any_more_is_ended_and_can_be_wanted_again(
     await service(backend, known, guard)
     ironic.change(NODE, provision_state=state, maintenance=state == "service failed")
     await plugin.delivered()
+    if state == "service failed":
+        assert isinstance(await service(backend, known, guard, NOTHING), Failed)
     assert isinstance(await service(backend, known, guard, NOTHING), Busy)
     await plugin.delivered()
     assert await service(backend, known, guard, NOTHING) == Ready(None)

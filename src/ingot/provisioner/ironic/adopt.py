@@ -6,80 +6,91 @@ because a later undeploy looks at it.
 
 A deployment that was cut off at its very end was finished without Ironic (see `unfinished`): the host runs, and Ironic still
 calls it a failed deployment. No verb of Ironic leads from there to `active` without a second deployment, so its record is
-dropped and the host is registered and taken over like one that Ironic never knew.
+dropped and the host is registered and taken over like one that Ironic never knew. So it is where somebody has asked Ironic for
+something past Ingot; but that is told first.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
+from typing import Final
 
 from ingot.api.baremetalhost import Image
 from ingot.provisioner import Act, Busy, Failed, HostRef, NotRegistered, Permit, Ready
 from ingot.provisioner.ironic import states
-from ingot.provisioner.ironic.attempts import Retry
+from ingot.provisioner.ironic.attempts import Retry, Scope
 from ingot.provisioner.ironic.carrying_out import carry_out
-from ingot.provisioner.ironic.decisions import (
-    Decision,
-    Done,
-    Fail,
-    Step,
-    after_failed_cleaning,
-    busy,
-    hindrance,
-)
-from ingot.provisioner.ironic.guarded import guarded
+from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, busy
 from ingot.provisioner.ironic.instance import adoption_differences
 from ingot.provisioner.ironic.model import FullNode
 from ingot.provisioner.ironic.nodes import Nodes
+from ingot.provisioner.ironic.rules import HINDRANCES, Fact, Verb, after_failed_cleaning, facts_of, on
 from ingot.provisioner.ironic.transitions import clear_maintenance, drop_record, manage
 from ingot.provisioner.ironic.unfinished import Left, left_to_do
 
+_PAST_INGOT: Final = (
+    states.DEPLOY_FAILED,
+    states.ERROR,
+    states.RESCUE,
+    states.RESCUE_FAILED,
+    states.UNRESCUE_FAILED,
+)
 
-def decide_adopt(node: FullNode, now: datetime, *, ours: bool, again: bool) -> Decision:
-    """`ours`: what Ironic has on the node is this host's."""
-    if node.provision_state == states.ACTIVE and node.fault == states.POWER_FAULT:
+ADOPT: Final = Verb(
+    name="adopt",
+    acts={Step.FORGET: Act.FORGET},
+    rules=(
         # It is adopted; that its BMC is away right now is told by the vitals.
-        return Done()
-    if node.provision_state in states.IN_SERVICE:
+        on(states.ACTIVE, when=Fact.POWER_FAULT, then=Done()),
         # Only a host that is managed so comes there, and what becomes of it is for `service` to tell.
-        return Done()
-    if answer := hindrance(node, now):
-        return answer
-    match node.provision_state:
-        case states.ACTIVE:
-            return Done()
-        case states.MANAGEABLE:
-            return Step.ADOPT
-        case states.ADOPT_FAILED:
-            return Step.ADOPT if again else Fail("Ironic cannot take over the running host")
-        case states.INSPECT_FAILED:
-            return Step.MANAGE
-        case states.DEPLOY_FAILED if ours and left_to_do(node) is not Left.EVERYTHING:
-            return Step.FORGET
-        case states.CLEAN_FAILED:
-            return after_failed_cleaning(node, again=again)
-        case states.AVAILABLE if not again:
-            return Fail(
+        on(states.IN_SERVICE, then=Done()),
+        *HINDRANCES,
+        on(states.ACTIVE, then=Done()),
+        on(states.MANAGEABLE, then=Step.ADOPT),
+        on(states.ADOPT_FAILED, when=Fact.TOLD, then=Step.ADOPT),
+        on(states.ADOPT_FAILED, then=Fail("Ironic cannot take over the running host")),
+        on(states.INSPECT_FAILED, then=Step.MANAGE),
+        on(states.DEPLOY_FAILED, when=(Fact.OURS, Fact.WRITTEN), then=Step.FORGET),
+        *after_failed_cleaning(),
+        on(states.AVAILABLE, when=Fact.TOLD, then=Step.MANAGE),
+        on(
+            states.AVAILABLE,
+            then=Fail(
                 "Ironic has the host as available: somebody has removed what was deployed, past Ingot. Its disks may be empty",
                 ask_why=False,
-            )
-        case states.AVAILABLE:
-            return Step.MANAGE
-    return Fail(f"the running host cannot be taken over while Ironic has it as {node.provision_state!r}")
+            ),
+        ),
+        on(_PAST_INGOT, when=Fact.TOLD, then=Step.FORGET),
+        on(
+            _PAST_INGOT,
+            then=Fail(
+                "Ironic has the running host as {state}: somebody asked for something else, past Ingot. Its record is made anew, "
+                "and the host is taken over as it is"
+            ),
+        ),
+    ),
+)
 
 
 async def adopt(
     nodes: Nodes, host: HostRef, installed: Image | None, *, permit: Permit, again: bool
 ) -> Ready[None] | Busy | Failed | NotRegistered:
     def decide(node: FullNode, retry: Retry) -> Decision:
-        ours = node.instance_uuid == host.uid
-        return decide_adopt(node, nodes.now(), ours=ours, again=retry.allowed)
+        told = retry.allowed
+        if node.provision_state in _PAST_INGOT:
+            # Ironic may have been interrupted at it, and it has to be told all the same.
+            told = nodes.attempts.may_retry(node.uuid, Scope.STATE, again=again)
+        order = {
+            Fact.OURS: node.instance_uuid == host.uid,
+            Fact.WRITTEN: left_to_do(node) is not Left.EVERYTHING,
+            Fact.TOLD: told,
+        }
+        return ADOPT.decide(node, facts_of(node, nodes.now(), order))
 
     async def forget(node: FullNode) -> NotRegistered:
-        await drop_record(nodes, node, "The deployment is finished; Ingot registers the host anew.")
+        await drop_record(nodes, node, "The host runs; Ingot registers it anew and takes it over.")
         nodes.look_again(host, 0)
         return NotRegistered(
-            "Ironic was interrupted at the end of the deployment; the running host is registered anew"
+            f"Ironic had the running host as {node.provision_state!r}; it is registered anew and taken over as it is"
         )
 
     async def take_over(node: FullNode) -> Busy:
@@ -90,14 +101,16 @@ async def adopt(
     outcome = await carry_out(
         nodes,
         host,
+        ADOPT,
         decide,
         {
             Step.ADOPT: take_over,
-            Step.FORGET: guarded(Act.FORGET, permit, forget),
+            Step.FORGET: forget,
             Step.MANAGE: manage(nodes),
             Step.CLEAR_MAINTENANCE: clear_maintenance(nodes),
         },
         again=again,
+        permit=permit,
         under_way=lambda node, now: None if node.provision_state in states.IN_SERVICE else busy(node, now),
     )
     return Ready(None) if isinstance(outcome, FullNode) else outcome

@@ -54,6 +54,10 @@ class Attempts:
         """Something was started and did not succeed, as far as we know."""
         return (uuid, scope) in self._told
 
+    def was_told(self, uuid: str, scope: Scope) -> bool:
+        """Its failure was told, as far as we remember."""
+        return self._told.get((uuid, scope), False)
+
     def may_retry(self, uuid: str, scope: Scope, *, again: bool) -> bool:
         return again and self._told.get((uuid, scope), True)
 

@@ -65,6 +65,12 @@ def rounds_begun(node: FullNode, kind: Kind, name: str) -> int:
     return note.rounds - 1 if not_taken else note.rounds
 
 
+def is_about_to_begin(node: FullNode, kind: Kind) -> bool:
+    """A note was written for the node as it is now, and nothing came of it: whoever wrote it knew how it is."""
+    note = note_of(node, kind)
+    return note is not None and note.moment == _moment(node)
+
+
 def write(node: FullNode, kind: Kind, name: str, *, rounds: int = 1, plan: Json = None) -> PatchOperation:
     """The note that this round is about to be begun."""
     return _write(kind, Note(name, rounds, _moment(node), plan))

@@ -4,6 +4,9 @@ A call goes: what memory says is under way is answered from memory; otherwise th
 step is done; when that step needs no waiting the node is read again. Nothing is decided on old knowledge that ends in an
 act, in `Ready` or in `Failed`. Ironic's lock, a state that moved on between reading and acting, a record that cannot be
 changed right now: all of it is `Busy` with an appointment to look again.
+
+This is also where the one guard stands: no step that can cost somebody something reaches Ironic before the permit was asked, for
+the node that was read a moment ago.
 """
 
 from __future__ import annotations
@@ -12,13 +15,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Final
 
-from ingot.provisioner import Busy, Failed, HostRef, NotRegistered
+from ingot.provisioner import Busy, Failed, HostRef, NotRegistered, Permit, Sight
 from ingot.provisioner.ironic.attempts import Retry, Scope
 from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Unregistered, Wait, busy
 from ingot.provisioner.ironic.errors import BadRequest, Conflict, NotFound, WrongState
 from ingot.provisioner.ironic.model import FullNode, Node
-from ingot.provisioner.ironic.nodes import Nodes
+from ingot.provisioner.ironic.nodes import Nodes, sight
 from ingot.provisioner.ironic.reasons import explain, shorten
+from ingot.provisioner.ironic.rules import Verb
 
 MOST_STEPS: Final = 6
 LOCK_PATIENCE: Final = 2.0
@@ -30,14 +34,17 @@ Deed = Callable[[FullNode], Awaitable[Busy | Failed | NotRegistered | None]]
 async def carry_out(
     nodes: Nodes,
     host: HostRef,
+    verb: Verb,
     decide: Callable[[FullNode, Retry], Decision],
     deeds: Mapping[Step, Deed],
     *,
     again: bool,
+    permit: Permit | None = None,
     scope: Scope = Scope.STATE,
     under_way: Callable[[Node, datetime], Decision | None] = busy,
+    see: Callable[[FullNode], Sight] = sight,
 ) -> FullNode | Busy | Failed | NotRegistered:
-    """The node when the decision is `Done`; otherwise what to tell the caller."""
+    """The node when the decision is `Done`; otherwise what to tell the caller. `see`: what the permit is told of the node."""
     known = nodes.known(host)
     if known is not None and isinstance(waiting := under_way(known, nodes.now()), Wait):
         return Busy(waiting.why, waiting.detail, waiting.begun)
@@ -57,10 +64,22 @@ async def carry_out(
                 return NotRegistered(why)
             case Fail():
                 return await nodes.failure(decision, node, scope)
+        if (refused := await _refused(verb, decision, permit, see(node))) is not None:
+            return refused
         if (outcome := await _do(nodes, host, deeds[decision], node)) is not None:
             return outcome
     nodes.look_again(host, LOCK_PATIENCE)
     return Busy("Ironic changes the node faster than it can be followed; looking again in a moment")
+
+
+async def _refused(verb: Verb, step: Step, permit: Permit | None, sight: Sight) -> Busy | None:
+    """What is said where the permit is needed and not given."""
+    if (act := verb.acts.get(step)) is None:
+        return None
+    if permit is None:
+        raise TypeError(f"{verb.name} was called without a permit, and {step.value} needs one")
+    refusal = await permit(act, sight)
+    return Busy(refusal.why) if refusal is not None else None
 
 
 async def _do(

@@ -14,18 +14,18 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 from ingot.provisioner import Busy, Failed, HostRef, NotRegistered, Ready
 from ingot.provisioner.ironic.attempts import Retry, Scope
 from ingot.provisioner.ironic.carrying_out import carry_out
 from ingot.provisioner.ironic.client import LISTS_VIRTUAL_MEDIA
-from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Wait, hindrance
+from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Wait
 from ingot.provisioner.ironic.errors import Refused, ServerError
 from ingot.provisioner.ironic.model import FullNode, VirtualMedium, add, remove
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.reasons import explain
+from ingot.provisioner.ironic.rules import HINDRANCES, Fact, Verb, elsewhere, facts_of
 from ingot.provisioner.ironic.transitions import clear_maintenance
 
 MARK: Final = "ingot_data_image"
@@ -58,24 +58,43 @@ class Drive:
     """Ironic holds the node's lock, or did when the drive was looked at."""
 
 
-def decide_data_image(node: FullNode, now: datetime, drive: Drive, wanted: str, *, again: bool) -> Decision:
+DATA_IMAGE: Final = Verb(
+    name="data image",
+    rules=(
+        elsewhere(when=(Fact.ASKED, Fact.CHANGING), then=Wait("changing the image in the virtual CD drive")),
+        elsewhere(when=Fact.AS_WANTED, then=Done()),
+        *HINDRANCES,
+        elsewhere(
+            when=(Fact.ASKED, Fact.REFUSED),
+            unless=Fact.TOLD,
+            then=Fail("the image in the virtual CD drive cannot be changed"),
+        ),
+        elsewhere(when=(Fact.ASKED, Fact.SHOWN), unless=Fact.TOLD, then=Step.NOTE),
+        elsewhere(
+            when=Fact.ASKED,
+            unless=Fact.TOLD,
+            then=Fail(
+                "Ironic changed the image in the virtual CD drive, and the BMC does not show it",
+                ask_why=False,
+            ),
+        ),
+        # An empty drive is an empty drive, whoever emptied it.
+        elsewhere(when=Fact.EMPTY, then=Step.NOTE),
+        elsewhere(then=Step.CHANGE_MEDIA),
+    ),
+)
+
+
+def facts_of_drive(drive: Drive, wanted: str) -> dict[Fact, bool]:
     """`wanted`: the mark of the image that should be in the drive, "" for none."""
-    if drive.asked_before and drive.changing:
-        return Wait("changing the image in the virtual CD drive")
-    if drive.loaded == bool(wanted) and drive.mark == wanted:
-        return Done()
-    if answer := hindrance(node, now):
-        return answer
-    if drive.asked_before and not again:
-        if _DID_NOT_WORK.search(node.last_error or ""):
-            return Fail("the image in the virtual CD drive cannot be changed")
-        if drive.loaded == bool(wanted):
-            return Step.NOTE
-        return Fail(
-            "Ironic changed the image in the virtual CD drive, and the BMC does not show it", ask_why=False
-        )
-    # An empty drive is an empty drive, whoever emptied it.
-    return Step.NOTE if not drive.loaded and not wanted else Step.CHANGE_MEDIA
+    shown = drive.loaded == bool(wanted)
+    return {
+        Fact.ASKED: drive.asked_before,
+        Fact.CHANGING: drive.changing,
+        Fact.SHOWN: shown,
+        Fact.AS_WANTED: shown and drive.mark == wanted,
+        Fact.EMPTY: not drive.loaded and not wanted,
+    }
 
 
 async def set_data_image(
@@ -105,7 +124,11 @@ async def set_data_image(
             asked_before=nodes.attempts.was_started(node.uuid, Scope.MEDIA),
             changing=changing or node.reservation is not None,
         )
-        return decide_data_image(node, nodes.now(), drive, wanted, again=retry.allowed)
+        order = facts_of_drive(drive, wanted) | {
+            Fact.REFUSED: _DID_NOT_WORK.search(node.last_error or "") is not None,
+            Fact.TOLD: retry.allowed,
+        }
+        return DATA_IMAGE.decide(node, facts_of(node, nodes.now(), order))
 
     async def note(node: FullNode) -> None:
         await _note(nodes, node, wanted)
@@ -123,6 +146,7 @@ async def set_data_image(
     outcome = await carry_out(
         nodes,
         host,
+        DATA_IMAGE,
         decide,
         {
             Step.NOTE: note,

@@ -29,14 +29,22 @@ _MINUTES: Final = {
     states.RESCUE_WAIT: 35,
     states.UNRESCUING: 20,
 }
+_OF_A_LATER_IRONIC: Final = 60
 
 
 def overdue(node: Node, now: datetime) -> bool:
     """Whether the node is longer in its state than that ever takes."""
-    minutes = _MINUTES.get(node.provision_state)
+    minutes = _minutes(node.provision_state)
     if minutes is None or node.provision_updated_at is None:
         return False
     return now - node.provision_updated_at > timedelta(minutes=minutes)
+
+
+def _minutes(state: str) -> int | None:
+    """None: it stays so until somebody asks for something, or releases it."""
+    if state in _MINUTES or state not in states.ALL:
+        return _MINUTES.get(state, _OF_A_LATER_IRONIC)
+    return None
 
 
 def overdue_sentence(node: Node) -> str:
@@ -45,5 +53,5 @@ def overdue_sentence(node: Node) -> str:
     )
     return (
         f"Ironic shows no progress since {since} ({states.sentence(node.provision_state)}); this should take "
-        f"less than {_MINUTES.get(node.provision_state, 0)} minutes. Look at Ironic's log; restarting Ironic ends what hangs"
+        f"less than {_minutes(node.provision_state) or 0} minutes. Look at Ironic's log; restarting Ironic ends what hangs"
     )

@@ -1,7 +1,7 @@
-"""The values that a decision about a node can have, and the decisions that all verbs share.
+"""The values that a decision about a node can have.
 
-A verb is a pure function from (node, order) to one of these; `carrying_out` does what they say. `Step` is one thing to ask of
-Ironic, the others end the call.
+Pure. What is decided for which node stands in the rules of the verbs (`rules`); `carrying_out` does what they say. `Step` is one
+thing to ask of Ironic, the others end the call.
 """
 
 from __future__ import annotations
@@ -28,15 +28,18 @@ class Step(enum.Enum):
     DEPLOY = "deploy"
     UNDEPLOY = "undeploy"
     ADOPT = "adopt"
-    SWITCH = "switch power"
+    SWITCH_ON = "switch the power on"
+    SWITCH_OFF = "switch the power off"
     DELETE = "delete"
     FORGET = "forget"
     GO_ON = "go on with what was cut off"
     STRIKE = "strike what was noted of an order"
     STOP_RAMDISK = "stop the ramdisk"
     START = "start what is on the disk"
+    RESTART = "restart what is on the disk"
     CHANGE_MEDIA = "change the virtual CD drive"
     NOTE = "note what is in the virtual CD drive"
+    SUBSCRIBE = "change the subscriptions of the BMC"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +62,15 @@ class Fail:
 
     `ask_why`: Ironic knows the reason, and it follows the headline.
     `cause_says_it_all`: a cause that has a sentence of its own needs no headline before it.
+    `remedy`: what a person does about it, where asking once more would not help.
+    `undone_by`: the verb that the caller asks for next, where that is what helps.
     """
 
     headline: str
     ask_why: bool = True
     cause_says_it_all: bool = False
+    remedy: str = ""
+    undone_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,10 @@ def cleans_by_hand(node: Node) -> bool:
     return by_hand and node.provision_state in (states.CLEANING, states.CLEAN_WAIT)
 
 
+def switching_sentence(node: Node) -> Wait:
+    return Wait(f"switching the power {'on' if node.target_power_state == states.POWER_ON else 'off'}")
+
+
 def busy(node: Node, now: datetime) -> Wait | Fail | None:
     """What to say of a node that Ironic works on; None when it does not."""
     if not states.is_busy(node.provision_state):
@@ -97,31 +108,3 @@ def busy(node: Node, now: datetime) -> Wait | Fail | None:
     if overdue(node, now):
         return Fail(overdue_sentence(node), ask_why=False)
     return progress(node)
-
-
-def hindrance(node: Node, now: datetime) -> Decision | None:
-    """What stands in the way of any change of state, whatever is wanted."""
-    if answer := busy(node, now):
-        return answer
-    match node.provision_state:
-        case states.ENROLL:
-            return Unregistered("Ironic knows the host, but has not taken it under management yet")
-        case states.RESCUE | states.RESCUE_FAILED | states.UNRESCUE_FAILED:
-            return None
-    if node.fault == states.POWER_FAULT:
-        return Wait(
-            "Ironic cannot reach the power controls of the BMC; it tries again by itself every few minutes"
-        )
-    # What went wrong in a failed state has to be told first; in any other it is over.
-    if node.maintenance and (node.fault is None or node.provision_state not in states.FAILED):
-        return Step.CLEAR_MAINTENANCE
-    return None
-
-
-def after_failed_cleaning(
-    node: Node, *, again: bool, headline: str = "cleaning the disks failed"
-) -> Step | Fail:
-    """Cleaning failed: told once; then maintenance is lifted and the node goes back to where cleaning can start anew."""
-    if not again:
-        return Fail(headline)
-    return Step.CLEAR_MAINTENANCE if node.maintenance else Step.MANAGE

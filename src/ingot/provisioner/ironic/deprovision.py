@@ -6,57 +6,53 @@ Ends in `available`, whatever way it goes. A node that holds no instance but was
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 from ingot.provisioner import Act, Busy, Failed, HostRef, NotRegistered, Permit, Ready
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.attempts import Retry
 from ingot.provisioner.ironic.carrying_out import Deed, carry_out
-from ingot.provisioner.ironic.deadlines import overdue
-from ingot.provisioner.ironic.decisions import (
-    Decision,
-    Done,
-    Fail,
-    Step,
-    after_failed_cleaning,
-    hindrance,
-    progress,
-)
-from ingot.provisioner.ironic.guarded import guarded
+from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step
 from ingot.provisioner.ironic.model import FullNode, Node, add
 from ingot.provisioner.ironic.nodes import Nodes
+from ingot.provisioner.ironic.rules import (
+    HINDRANCES,
+    Fact,
+    Going,
+    Verb,
+    after_failed_cleaning,
+    facts_of,
+    on,
+)
 from ingot.provisioner.ironic.transitions import clear_maintenance, manage, provide
 
-
-def decide_deprovision(node: Node, now: datetime, *, again: bool) -> Decision:
-    state = node.provision_state
-    if state in (states.DEPLOY_WAIT, states.RESCUE_WAIT, states.SERVICE_WAIT):
+DEPROVISION: Final = Verb(
+    name="deprovision",
+    acts={Step.UNDEPLOY: Act.UNDEPLOY, Step.PROVIDE: Act.CLEAN},
+    rules=(
         # The ramdisk is running and Ironic listens: it can be ended here, and should be.
-        return Step.UNDEPLOY
-    if state == states.DEPLOYING and not overdue(node, now):
-        return progress(node, "it is ended as soon as Ironic can be interrupted")
-    if answer := hindrance(node, now):
-        return answer
-    match state:
-        case states.AVAILABLE:
-            return Done()
-        case states.MANAGEABLE:
-            return Step.PROVIDE
-        case states.CLEAN_FAILED:
-            return after_failed_cleaning(node, again=again)
-        case states.INSPECT_FAILED | states.ADOPT_FAILED:
-            return Step.MANAGE
-        case states.ERROR if not again:
-            return Fail("removing what was deployed failed")
-    if state in states.UNDEPLOYABLE:
-        return Step.UNDEPLOY
-    return Fail(f"the host cannot be deprovisioned while Ironic has it as {state!r}")
+        on(states.DEPLOY_WAIT, states.RESCUE_WAIT, states.SERVICE_WAIT, then=Step.UNDEPLOY),
+        on(
+            states.DEPLOYING,
+            unless=Fact.OVERDUE,
+            then=Going("it is ended as soon as Ironic can be interrupted"),
+        ),
+        *HINDRANCES,
+        on(states.AVAILABLE, then=Done()),
+        on(states.MANAGEABLE, then=Step.PROVIDE),
+        *after_failed_cleaning(),
+        on(states.INSPECT_FAILED, states.ADOPT_FAILED, then=Step.MANAGE),
+        on(states.ERROR, unless=Fact.TOLD, then=Fail("removing what was deployed failed")),
+        on(states.UNDEPLOYABLE, then=Step.UNDEPLOY),
+    ),
+)
 
 
 async def deprovision(
     nodes: Nodes, host: HostRef, *, automated_cleaning: bool, permit: Permit, again: bool
 ) -> Ready[None] | Busy | Failed | NotRegistered:
     def decide(node: FullNode, retry: Retry) -> Decision:
-        return decide_deprovision(node, nodes.now(), again=retry.allowed)
+        return _decide(node, nodes.now(), told=retry.allowed)
 
     async def undeploy(node: FullNode) -> Busy:
         node = await _set_cleaning(nodes, node, automated_cleaning)
@@ -68,17 +64,23 @@ async def deprovision(
         return await provide(nodes, automated_cleaning=automated_cleaning)(node)
 
     deeds: dict[Step, Deed] = {
-        Step.UNDEPLOY: guarded(Act.UNDEPLOY, permit, undeploy),
-        Step.PROVIDE: guarded(Act.CLEAN, permit, clean),
+        Step.UNDEPLOY: undeploy,
+        Step.PROVIDE: clean,
         Step.MANAGE: manage(nodes),
         Step.CLEAR_MAINTENANCE: clear_maintenance(nodes),
     }
-    outcome = await carry_out(nodes, host, decide, deeds, again=again, under_way=_under_way)
+    outcome = await carry_out(
+        nodes, host, DEPROVISION, decide, deeds, again=again, permit=permit, under_way=_under_way
+    )
     return Ready(None) if isinstance(outcome, FullNode) else outcome
 
 
+def _decide(node: Node, now: datetime, *, told: bool) -> Decision:
+    return DEPROVISION.decide(node, facts_of(node, now, {Fact.TOLD: told}))
+
+
 def _under_way(node: Node, now: datetime) -> Decision:
-    return decide_deprovision(node, now, again=False)
+    return _decide(node, now, told=False)
 
 
 async def _set_cleaning(nodes: Nodes, node: FullNode, automated_cleaning: bool) -> FullNode:

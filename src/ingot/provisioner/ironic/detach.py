@@ -8,49 +8,62 @@ it up.
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 from ingot.provisioner import Act, Busy, Failed, HostRef, NotRegistered, Permit, Ready
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.carrying_out import Deed, carry_out
 from ingot.provisioner.ironic.client import ABORTS_DEPLOYMENTS
-from ingot.provisioner.ironic.deadlines import overdue
-from ingot.provisioner.ironic.decisions import Decision, Step, progress
-from ingot.provisioner.ironic.giving_up import can_be_given_up, give_up
-from ingot.provisioner.ironic.guarded import guarded
+from ingot.provisioner.ironic.decisions import Decision, Step
+from ingot.provisioner.ironic.giving_up import CAN_BE_GIVEN_UP, GIVE_UP
 from ingot.provisioner.ironic.model import FullNode, Node
 from ingot.provisioner.ironic.nodes import Nodes
+from ingot.provisioner.ironic.rules import Fact, Going, Verb, elsewhere, facts_of, on
 from ingot.provisioner.ironic.transitions import abort, drop_record
 
-
-def decide_detach(node: Node, now: datetime, *, force: bool, aborts_deployments: bool) -> Decision:
-    if not states.is_busy(node.provision_state) or overdue(node, now):
-        return Step.DELETE
-    if not can_be_given_up(node):
-        return progress(node, "the host is detached as soon as that is over")
-    if not force:
-        return progress(
-            node,
-            "the host is detached as soon as that is over. If its ramdisk does not come up, the detached annotation "
-            'with {"force": true} gives it up',
-        )
-    return give_up(node, aborts_deployments=aborts_deployments)
+DETACH: Final = Verb(
+    name="detach",
+    acts={Step.DELETE: Act.DETACH, Step.ABORT: Act.DETACH},
+    rules=(
+        on(states.STABLE, then=Step.DELETE),
+        elsewhere(when=Fact.OVERDUE, then=Step.DELETE),
+        on(
+            CAN_BE_GIVEN_UP,
+            unless=Fact.FORCE,
+            then=Going(
+                "the host is detached as soon as that is over. If its ramdisk does not come up, the detached annotation "
+                'with {"force": true} gives it up'
+            ),
+        ),
+        *GIVE_UP,
+        elsewhere(then=Going("the host is detached as soon as that is over")),
+    ),
+)
 
 
 async def detach(nodes: Nodes, host: HostRef, *, force: bool, permit: Permit) -> Ready[None] | Busy | Failed:
     aborts_deployments = await nodes.client.version() >= ABORTS_DEPLOYMENTS
 
     def decide(node: Node, now: datetime) -> Decision:
-        return decide_detach(node, now, force=force, aborts_deployments=aborts_deployments)
+        order = {Fact.FORCE: force, Fact.ABORTS_DEPLOYMENTS: aborts_deployments}
+        return DETACH.decide(node, facts_of(node, now, order))
 
     async def forget(node: FullNode) -> None:
         await drop_record(nodes, node, "The host is detached; Ingot leaves it alone.")
         nodes.interruptions.progressed(host.key)
 
     deeds: dict[Step, Deed] = {
-        Step.DELETE: guarded(Act.DETACH, permit, forget),
-        Step.ABORT: guarded(Act.DETACH, permit, abort(nodes, "giving up what waits for its ramdisk")),
+        Step.DELETE: forget,
+        Step.ABORT: abort(nodes, "giving up what waits for its ramdisk"),
     }
     outcome = await carry_out(
-        nodes, host, lambda node, _: decide(node, nodes.now()), deeds, again=True, under_way=decide
+        nodes,
+        host,
+        DETACH,
+        lambda node, _: decide(node, nodes.now()),
+        deeds,
+        again=True,
+        permit=permit,
+        under_way=decide,
     )
     return Ready(None) if isinstance(outcome, NotRegistered | FullNode) else outcome

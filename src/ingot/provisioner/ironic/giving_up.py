@@ -1,7 +1,8 @@
 """Giving up what waits for a ramdisk that may never come, so that a node can be forgotten.
 
-Pure. Nobody works on a node that waits, so it can be ended: by the verb `abort` where Ironic has one for it, and otherwise by
-dropping the record as it is, because every other verb would stop the machine or clean its disks.
+Pure. Nobody works on a node that waits, so it can be ended: by the verb `abort` where that leaves the machine alone, otherwise
+by dropping the record as it is, because every other verb would stop the machine or clean its disks. So would `abort` for a
+deployment that is on hold: Ironic takes down what was deployed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Final
 
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.decisions import Step
-from ingot.provisioner.ironic.model import Node
+from ingot.provisioner.ironic.rules import Fact, on
 
 _ABORTED: Final = frozenset(
     {
@@ -21,15 +22,12 @@ _ABORTED: Final = frozenset(
         states.SERVICE_HOLD,
     }
 )
-_DEPLOYS: Final = frozenset({states.DEPLOY_WAIT, states.DEPLOY_HOLD})
-_OTHERS: Final = frozenset({states.RESCUE_WAIT})
+_OTHERS: Final = frozenset({states.DEPLOY_WAIT, states.DEPLOY_HOLD, states.RESCUE_WAIT})
+CAN_BE_GIVEN_UP: Final = _ABORTED | _OTHERS
 
-
-def can_be_given_up(node: Node) -> bool:
-    return node.provision_state in _ABORTED | _DEPLOYS | _OTHERS
-
-
-def give_up(node: Node, *, aborts_deployments: bool) -> Step:
-    """How such a node is ended. `aborts_deployments`: this Ironic can end a deployment without cleaning up behind it."""
-    aborted = _ABORTED | _DEPLOYS if aborts_deployments else _ABORTED
-    return Step.ABORT if node.provision_state in aborted else Step.DELETE
+GIVE_UP: Final = (
+    on(_ABORTED, then=Step.ABORT),
+    on(states.DEPLOY_WAIT, when=Fact.ABORTS_DEPLOYMENTS, then=Step.ABORT),
+    on(_OTHERS, then=Step.DELETE),
+)
+"""How such a node is ended."""

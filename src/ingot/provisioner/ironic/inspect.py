@@ -15,22 +15,22 @@ from ingot.provisioner import Act, Busy, Failed, HostRef, Inspection, NotRegiste
 from ingot.provisioner.ironic import begun, states
 from ingot.provisioner.ironic.attempts import Retry
 from ingot.provisioner.ironic.begun import Kind
-from ingot.provisioner.ironic.carrying_out import carry_out
-from ingot.provisioner.ironic.deadlines import overdue
-from ingot.provisioner.ironic.decisions import (
-    Decision,
-    Done,
-    Fail,
-    Step,
-    after_failed_cleaning,
-    busy,
-    hindrance,
-)
+from ingot.provisioner.ironic.carrying_out import Deed, carry_out
+from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, busy
 from ingot.provisioner.ironic.errors import NotFound
-from ingot.provisioner.ironic.guarded import guarded
 from ingot.provisioner.ironic.inventory import InspectionData, hardware_details
 from ingot.provisioner.ironic.model import FullNode, Node
 from ingot.provisioner.ironic.nodes import Nodes
+from ingot.provisioner.ironic.rules import (
+    BEGIN_ANEW,
+    HINDRANCES,
+    Fact,
+    Verb,
+    after_failed_cleaning,
+    elsewhere,
+    facts_of,
+    on,
+)
 from ingot.provisioner.ironic.transitions import abort, clear_maintenance, manage
 
 WITHOUT_RESULT: Final = (
@@ -38,29 +38,32 @@ WITHOUT_RESULT: Final = (
 )
 
 
-def decide_inspect(node: Node, now: datetime, *, anew: bool, restart: bool, again: bool) -> Decision:
-    """`anew`: the ramdisk has to look, and has not begun to, whatever Ironic has from earlier. `restart`: its ramdisk does not
-    come up. `Done`: what Ironic has is good, if it has anything."""
-    if node.provision_state == states.INSPECT_WAIT and (restart or overdue(node, now)):
-        return Step.ABORT
-    if answer := hindrance(node, now):
-        return answer
-    match node.provision_state:
-        case states.MANAGEABLE:
-            return Step.INSPECT if anew else Done()
-        case states.AVAILABLE:
-            return Step.MANAGE if anew else Done()
-        case states.INSPECT_FAILED:
-            aborted = "aborted" in (node.last_error or "")
-            return Step.INSPECT if anew or again or aborted else Fail("the inspection failed")
-        case states.CLEAN_FAILED:
-            return after_failed_cleaning(node, again=again)
-        case states.ADOPT_FAILED:
-            return Step.MANAGE
-    return Fail(
-        f"the host cannot be inspected while Ironic has it as {node.provision_state!r}: an operating system may run on it",
-        ask_why=False,
-    )
+INSPECT: Final = Verb(
+    name="inspect",
+    acts={Step.INSPECT: Act.POWER_OFF},
+    rules=(
+        on(states.INSPECT_WAIT, when=Fact.RESTART, then=Step.ABORT),
+        on(states.INSPECT_WAIT, when=Fact.OVERDUE, then=Step.ABORT),
+        *HINDRANCES,
+        on(states.MANAGEABLE, when=Fact.ANEW, then=Step.INSPECT),
+        on(states.AVAILABLE, when=Fact.ANEW, then=Step.MANAGE),
+        # What Ironic has is good, if it has anything.
+        on(states.MANAGEABLE, states.AVAILABLE, then=Done()),
+        on(states.INSPECT_FAILED, when=Fact.ANEW, then=Step.INSPECT),
+        on(states.INSPECT_FAILED, when=Fact.TOLD, then=Step.INSPECT),
+        on(states.INSPECT_FAILED, when=Fact.ABORTED, then=Step.INSPECT),
+        on(states.INSPECT_FAILED, then=Fail("the inspection failed")),
+        *after_failed_cleaning(),
+        on(states.ADOPT_FAILED, then=Step.MANAGE),
+        elsewhere(
+            then=Fail(
+                "the host cannot be inspected while Ironic has it as {state}: an operating system may run on it",
+                ask_why=False,
+                remedy=BEGIN_ANEW,
+            )
+        ),
+    ),
+)
 
 
 async def inspect(
@@ -87,9 +90,13 @@ async def _look(
         return wanted.renewal != "" and not begun.rounds_begun(node, Kind.INSPECTION, wanted.renewal)
 
     def decide(node: FullNode, retry: Retry) -> Decision:
-        return decide_inspect(
-            node, nodes.now(), anew=anew or renews(node), restart=wanted.restart, again=retry.allowed
-        )
+        order = {
+            Fact.ANEW: anew or renews(node),
+            Fact.RESTART: wanted.restart,
+            Fact.TOLD: retry.allowed,
+            Fact.ABORTED: "aborted" in (node.last_error or ""),
+        }
+        return INSPECT.decide(node, facts_of(node, nodes.now(), order))
 
     async def start(node: FullNode) -> Busy:
         if renews(node):
@@ -102,13 +109,15 @@ async def _look(
             return None
         return busy(node, now)
 
-    deeds = {
-        Step.INSPECT: guarded(Act.POWER_OFF, permit, start),
+    deeds: dict[Step, Deed] = {
+        Step.INSPECT: start,
         Step.MANAGE: manage(nodes),
         Step.CLEAR_MAINTENANCE: clear_maintenance(nodes),
         Step.ABORT: abort(nodes, "the ramdisk did not report; it is booted once more"),
     }
-    return await carry_out(nodes, host, decide, deeds, again=again, under_way=under_way)
+    return await carry_out(
+        nodes, host, INSPECT, decide, deeds, again=again, permit=permit, under_way=under_way
+    )
 
 
 async def _found(nodes: Nodes, node: FullNode) -> InspectionData | None:

@@ -134,14 +134,15 @@ class Nodes:
         """The answer for a failure; it is told by this, so the next attempt may start."""
         reason = await self._what_ironic_says(node) if fail.ask_why else ""
         self.attempts.told(node.uuid, scope)
+        remedy = f". {fail.remedy}" if fail.remedy else ""
         if not fail.ask_why:
-            return Failed(fail.headline)
+            return Failed(f"{fail.headline}{remedy}")
         if not reason:
-            return Failed(f"{fail.headline}; Ironic gives no reason, look at its log")
+            return Failed(f"{fail.headline}; Ironic gives no reason, look at its log{remedy}")
         explained = explain(reason, node)
         alone = fail.cause_says_it_all and known_cause(reason, node)
         return Failed(
-            explained if alone else f"{fail.headline}: {explained}",
+            f"{explained if alone else f'{fail.headline}: {explained}'}{remedy}",
             refused_credentials=refuses_credentials(reason),
         )
 

@@ -24,54 +24,82 @@ from ingot.provisioner import (
 )
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.attempts import Retry, Scope
-from ingot.provisioner.ironic.carrying_out import carry_out
-from ingot.provisioner.ironic.deadlines import overdue, overdue_sentence
-from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Unregistered, Wait, progress
+from ingot.provisioner.ironic.carrying_out import Deed, carry_out
+from ingot.provisioner.ironic.decisions import (
+    Decision,
+    Done,
+    Fail,
+    Step,
+    Unregistered,
+    Wait,
+    switching_sentence,
+)
 from ingot.provisioner.ironic.errors import BadRequest
-from ingot.provisioner.ironic.guarded import guarded
 from ingot.provisioner.ironic.model import FullNode, Node
 from ingot.provisioner.ironic.nodes import Nodes, powered_on
+from ingot.provisioner.ironic.rules import (
+    Fact,
+    Going,
+    Hangs,
+    Rule,
+    Switching,
+    Verb,
+    elsewhere,
+    facts_of,
+    on,
+)
 
 SOFT_SECONDS: Final = 180
 _OTHER: Final = {Scope.POWER_ON: Scope.POWER_OFF, Scope.POWER_OFF: Scope.POWER_ON}
 _SWITCHABLE: Final = states.STABLE - {states.ENROLL}
 
 
-def decide_power(
-    node: FullNode, now: datetime, wanted: Power, *, asked_before: bool, again: bool
-) -> Decision:
-    """`asked_before`: we asked Ironic to switch, and it has not come to what we wanted."""
-    if node.provision_state == states.ENROLL:
-        return Unregistered("Ironic knows the host, but has not taken it under management yet")
-    if waiting := switching(node):
-        return waiting
-    if powered_on(node) is (wanted is Power.ON):
-        return Done()
-    if node.provision_state not in _SWITCHABLE:
-        if overdue(node, now):
-            return Fail(overdue_sentence(node), ask_why=False)
-        return progress(node, "the power is switched afterwards")
-    if asked_before and not again:
-        # A host that must not be switched off was rebooted instead, and runs again.
-        rebooted = node.disable_power_off and wanted is Power.OFF and powered_on(node) and not node.last_error
-        return Done() if rebooted else Fail(f"the power cannot be switched {wanted.value}")
-    return Step.SWITCH
+def _rules(word: str, step: Step) -> tuple[Rule, ...]:
+    return (
+        on(
+            states.ENROLL,
+            then=Unregistered("Ironic knows the host, but has not taken it under management yet"),
+        ),
+        elsewhere(when=Fact.SWITCHING, then=Switching()),
+        elsewhere(when=Fact.AS_WANTED, then=Done()),
+        elsewhere(_SWITCHABLE, when=Fact.OVERDUE, then=Hangs()),
+        elsewhere(_SWITCHABLE, then=Going("the power is switched afterwards")),
+        on(_SWITCHABLE, when=(Fact.ASKED, Fact.REBOOTED), unless=Fact.TOLD, then=Done()),
+        on(_SWITCHABLE, when=Fact.ASKED, unless=Fact.TOLD, then=Fail(f"the power cannot be switched {word}")),
+        on(_SWITCHABLE, then=step),
+    )
+
+
+SWITCH_ON: Final = Verb(name="switch on", rules=_rules("on", Step.SWITCH_ON))
+SWITCH_OFF: Final = Verb(
+    name="switch off", acts={Step.SWITCH_OFF: Act.POWER_OFF}, rules=_rules("off", Step.SWITCH_OFF)
+)
 
 
 def switching(node: Node, _now: datetime | None = None) -> Wait | None:
-    if node.target_power_state is None:
-        return None
-    return Wait(f"switching the power {'on' if node.target_power_state == states.POWER_ON else 'off'}")
+    return None if node.target_power_state is None else switching_sentence(node)
 
 
 async def set_power(
     nodes: Nodes, host: HostRef, wanted: Power, *, mode: PowerOffMode, permit: Permit, again: bool
 ) -> Ready[None] | Busy | Failed | NotRegistered:
     scope = Scope.POWER_ON if wanted is Power.ON else Scope.POWER_OFF
+    verb = SWITCH_ON if wanted is Power.ON else SWITCH_OFF
 
     def decide(node: FullNode, retry: Retry) -> Decision:
-        asked_before = nodes.attempts.was_started(node.uuid, scope)
-        return decide_power(node, nodes.now(), wanted, asked_before=asked_before, again=retry.allowed)
+        runs = powered_on(node)
+        order = {
+            Fact.AS_WANTED: runs is (wanted is Power.ON),
+            # We asked Ironic to switch, and it has not come to what we wanted.
+            Fact.ASKED: nodes.attempts.was_started(node.uuid, scope),
+            # A host that must not be switched off was rebooted instead, and runs again.
+            Fact.REBOOTED: node.disable_power_off
+            and wanted is Power.OFF
+            and runs is True
+            and not node.last_error,
+            Fact.TOLD: retry.allowed,
+        }
+        return verb.decide(node, facts_of(node, nodes.now(), order))
 
     async def switch(node: FullNode) -> Busy:
         await _ask(nodes, node, wanted, mode)
@@ -79,9 +107,9 @@ async def set_power(
         nodes.attempts.done(node.uuid, _OTHER[scope])
         return Busy(f"switching the power {wanted.value}")
 
-    deed = switch if wanted is Power.ON else guarded(Act.POWER_OFF, permit, switch)
+    deeds: dict[Step, Deed] = dict.fromkeys(verb.steps, switch)
     outcome = await carry_out(
-        nodes, host, decide, {Step.SWITCH: deed}, again=again, scope=scope, under_way=switching
+        nodes, host, verb, decide, deeds, again=again, permit=permit, scope=scope, under_way=switching
     )
     return Ready(None) if isinstance(outcome, FullNode) else outcome
 

@@ -9,34 +9,32 @@ meant to. Where Ironic is interrupted in the middle, the round is begun again, w
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from typing import Final
 
 import msgspec
 
 from ingot.provisioner import Act, Busy, Failed, HostRef, NotRegistered, Permit, Preparation, Ready
 from ingot.provisioner.ironic import begun, raid, states
-from ingot.provisioner.ironic.attempts import Retry
+from ingot.provisioner.ironic.attempts import Retry, Scope
 from ingot.provisioner.ironic.begun import Kind
 from ingot.provisioner.ironic.carrying_out import Deed, carry_out
-from ingot.provisioner.ironic.deadlines import overdue
-from ingot.provisioner.ironic.decisions import (
-    Decision,
-    Done,
-    Fail,
-    Step,
-    Wait,
-    after_failed_cleaning,
-    busy,
-    cleans_by_hand,
-    hindrance,
-)
+from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Wait, busy, cleans_by_hand
 from ingot.provisioner.ironic.firmware_steps import Steps, firmware_steps
-from ingot.provisioner.ironic.guarded import guarded
-from ingot.provisioner.ironic.model import FullNode, Node, add, remove
+from ingot.provisioner.ironic.model import FullNode, add, remove
 from ingot.provisioner.ironic.nodes import Nodes
+from ingot.provisioner.ironic.rules import (
+    BEGIN_ANEW,
+    HINDRANCES,
+    Fact,
+    Verb,
+    after_failed_cleaning,
+    elsewhere,
+    facts_of,
+    on,
+)
 from ingot.provisioner.ironic.transitions import abort, clear_maintenance, manage
 
-FAILED = "changing the RAID volumes or the firmware failed"
+FAILED: Final = "changing the RAID volumes or the firmware failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,30 +55,29 @@ def rounds(wanted: Preparation) -> list[Round]:
     return found
 
 
-def decide_prepare(
-    node: Node, now: datetime, *, unfinished: bool, failed_other: bool, cut_off: bool, again: bool
-) -> Decision:
-    """`unfinished`: a round of the order is still to be begun. `failed_other`: what failed, if anything, was another order.
-    `cut_off`: nothing failed, but Ironic was interrupted at this order."""
-    if node.provision_state == states.CLEAN_WAIT and overdue(node, now) and again:
-        return Step.ABORT
-    if answer := hindrance(node, now):
-        return answer
-    match node.provision_state:
-        case states.MANAGEABLE:
-            return Step.CLEAN if unfinished else Done()
-        case states.AVAILABLE:
-            return Step.MANAGE if unfinished else Done()
-        case states.CLEAN_FAILED if cut_off:
-            return Step.CLEAR_MAINTENANCE if node.maintenance else Step.GO_ON
-        case states.CLEAN_FAILED:
-            return after_failed_cleaning(node, again=again or failed_other, headline=FAILED)
-        case states.INSPECT_FAILED | states.ADOPT_FAILED:
-            return Step.MANAGE
-    return Fail(
-        f"the host cannot be prepared while Ironic has it as {node.provision_state!r}: an operating system may run on it",
-        ask_why=False,
-    )
+PREPARE: Final = Verb(
+    name="prepare",
+    acts={Step.CLEAN: Act.CLEAN},
+    rules=(
+        on(states.CLEAN_WAIT, when=(Fact.OVERDUE, Fact.TOLD), then=Step.ABORT),
+        *HINDRANCES,
+        on(states.MANAGEABLE, when=Fact.UNFINISHED, then=Step.CLEAN),
+        on(states.AVAILABLE, when=Fact.UNFINISHED, then=Step.MANAGE),
+        on(states.MANAGEABLE, states.AVAILABLE, when=Fact.PLANNED, then=Step.STRIKE),
+        on(states.MANAGEABLE, states.AVAILABLE, then=Done()),
+        on(states.CLEAN_FAILED, when=(Fact.INTERRUPTED, Fact.MAINTENANCE), then=Step.CLEAR_MAINTENANCE),
+        on(states.CLEAN_FAILED, when=Fact.INTERRUPTED, then=Step.GO_ON),
+        *after_failed_cleaning(FAILED),
+        on(states.INSPECT_FAILED, states.ADOPT_FAILED, then=Step.MANAGE),
+        elsewhere(
+            then=Fail(
+                "the host cannot be prepared while Ironic has it as {state}: an operating system may run on it",
+                ask_why=False,
+                remedy=BEGIN_ANEW,
+            )
+        ),
+    ),
+)
 
 
 async def prepare(
@@ -96,17 +93,17 @@ async def prepare(
 
     def decide(node: FullNode, retry: Retry) -> Decision:
         note = begun.note_of(node, Kind.PREPARATION)
+        this = note is not None and note.name == wanted.name
         all_begun = _begun(node, wanted) >= len(plan(node))
-        decision = decide_prepare(
-            node,
-            nodes.now(),
-            unfinished=not all_begun,
-            failed_other=note is not None and note.name != wanted.name,
-            cut_off=note is not None and note.name == wanted.name and retry is Retry.INTERRUPTED,
-            again=retry.allowed,
-        )
-        if isinstance(decision, Done) and begun.without_plan(node, Kind.PREPARATION):
-            return Step.STRIKE
+        # Somebody took the order that failed for begun: he hears of it, whatever is wanted now, before anything else begins.
+        told = retry.allowed or (not this and nodes.attempts.was_told(node.uuid, Scope.STATE))
+        order = {
+            Fact.UNFINISHED: not all_begun,
+            Fact.PLANNED: bool(begun.without_plan(node, Kind.PREPARATION)),
+            Fact.INTERRUPTED: this and retry is Retry.INTERRUPTED,
+            Fact.TOLD: told,
+        }
+        decision = PREPARE.decide(node, facts_of(node, nodes.now(), order))
         if isinstance(decision, Wait) and all_begun and planned and cleans_by_hand(node):
             return replace(decision, begun=True)
         return decision
@@ -130,7 +127,7 @@ async def prepare(
         await nodes.patch(node, begun.without_plan(node, Kind.PREPARATION))
 
     deeds: dict[Step, Deed] = {
-        Step.CLEAN: guarded(Act.CLEAN, permit, clean),
+        Step.CLEAN: clean,
         Step.GO_ON: go_on,
         Step.STRIKE: strike_plan,
         Step.MANAGE: manage(nodes),
@@ -138,7 +135,14 @@ async def prepare(
         Step.ABORT: abort(nodes, "the ramdisk does not report any more; ending what it was to do"),
     }
     outcome = await carry_out(
-        nodes, host, decide, deeds, again=again, under_way=begun.not_from_memory if planned else busy
+        nodes,
+        host,
+        PREPARE,
+        decide,
+        deeds,
+        again=again,
+        permit=permit,
+        under_way=begun.not_from_memory if planned else busy,
     )
     return Ready(None) if isinstance(outcome, FullNode) else outcome
 

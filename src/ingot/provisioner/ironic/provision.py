@@ -9,6 +9,7 @@ does not come up is taken back when somebody asks for that, and begins anew.
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 from ingot.provisioner import (
     Act,
@@ -24,16 +25,7 @@ from ingot.provisioner import (
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.attempts import Retry
 from ingot.provisioner.ironic.carrying_out import carry_out
-from ingot.provisioner.ironic.decisions import (
-    Decision,
-    Done,
-    Fail,
-    Step,
-    after_failed_cleaning,
-    busy,
-    hindrance,
-)
-from ingot.provisioner.ironic.guarded import guarded
+from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, busy
 from ingot.provisioner.ironic.instance import (
     UnusableOrder,
     check_order,
@@ -46,47 +38,54 @@ from ingot.provisioner.ironic.instance import (
 from ingot.provisioner.ironic.model import FullNode, Json, Node
 from ingot.provisioner.ironic.nodes import Nodes, sight
 from ingot.provisioner.ironic.reasons import shorten
+from ingot.provisioner.ironic.rules import (
+    HINDRANCES,
+    Fact,
+    Verb,
+    after_failed_cleaning,
+    elsewhere,
+    facts_of,
+    on,
+)
 from ingot.provisioner.ironic.settings import PersistentBoot
 from ingot.provisioner.ironic.transitions import clear_maintenance, manage, provide
-from ingot.provisioner.ironic.unfinished import Asked, Finishing, decide_unfinished
+from ingot.provisioner.ironic.unfinished import UNFINISHED, Finishing
 
-
-def decide_provision(
-    node: FullNode,
-    now: datetime,
-    *,
-    ours: bool,
-    named: str,
-    retry: Retry,
-    asked: Asked,
-    restart: bool = False,
-) -> Decision:
-    """`ours`: the node already has this deployment. `named`: what is deployed, for people."""
-    if node.provision_state == states.ACTIVE and ours:
-        return Done()
-    if restart and node.provision_state == states.DEPLOY_WAIT:
-        return Step.UNDEPLOY
-    if answer := hindrance(node, now):
-        return answer
-    match node.provision_state:
-        case states.MANAGEABLE:
-            return Step.PROVIDE
-        case states.AVAILABLE:
-            return Step.DEPLOY
-        case states.DEPLOY_FAILED if ours and retry is Retry.INTERRUPTED:
-            return decide_unfinished(node, asked)
-        case states.DEPLOY_FAILED:
-            return Fail(f"{named} cannot be deployed")
-        case states.CLEAN_FAILED:
-            return after_failed_cleaning(node, again=retry.allowed)
-        case states.INSPECT_FAILED | states.ADOPT_FAILED:
-            return Step.MANAGE
-        case states.ACTIVE:
-            return Fail(
+PROVISION: Final = Verb(
+    name="provision",
+    acts={
+        Step.PROVIDE: Act.CLEAN,
+        Step.DEPLOY: Act.DEPLOY,
+        Step.UNDEPLOY: Act.UNDEPLOY,
+        Step.STOP_RAMDISK: Act.POWER_OFF,
+        # A machine that must not be switched off is rebooted, and that stops whatever runs there.
+        Step.RESTART: Act.POWER_OFF,
+    },
+    rules=(
+        on(states.ACTIVE, when=Fact.OURS, then=Done()),
+        on(states.DEPLOY_WAIT, when=Fact.RESTART, then=Step.UNDEPLOY),
+        *HINDRANCES,
+        on(states.MANAGEABLE, then=Step.PROVIDE),
+        on(states.AVAILABLE, then=Step.DEPLOY),
+        *UNFINISHED,
+        on(states.DEPLOY_FAILED, then=Fail("{named} cannot be deployed", undone_by="deprovision")),
+        *after_failed_cleaning(),
+        on(states.INSPECT_FAILED, states.ADOPT_FAILED, then=Step.MANAGE),
+        on(
+            states.ACTIVE,
+            then=Fail(
                 "Ironic has another operating system on this host; it has to be deprovisioned first",
                 ask_why=False,
+                undone_by="deprovision",
+            ),
+        ),
+        elsewhere(
+            then=Fail(
+                "the host cannot be provisioned while Ironic has it as {state}", undone_by="deprovision"
             )
-    return Fail(f"the host cannot be provisioned while Ironic has it as {node.provision_state!r}")
+        ),
+    ),
+)
 
 
 async def provision(
@@ -105,15 +104,14 @@ async def provision(
         return Failed(str(problem))
 
     def decide(node: FullNode, retry: Retry) -> Decision:
-        return decide_provision(
-            node,
-            nodes.now(),
-            ours=is_ours(node, host, wanted),
-            named=what(wanted.image, wanted.custom_deploy),
-            retry=retry,
-            asked=finishing.asked(node),
-            restart=wanted.restart,
-        )
+        order = finishing.facts(node) | {
+            Fact.OURS: is_ours(node, host, wanted),
+            Fact.INTERRUPTED: retry is Retry.INTERRUPTED,
+            Fact.TOLD: retry.allowed,
+            Fact.RESTART: wanted.restart,
+        }
+        named = what(wanted.image, wanted.custom_deploy)
+        return PROVISION.decide(node, facts_of(node, nodes.now(), order), named=named)
 
     def see(node: FullNode) -> Sight:
         # It was decided that what a failed deployment of ours left behind is unfinished, or there would be no such deed.
@@ -131,27 +129,26 @@ async def provision(
         await nodes.ask_state(node, "deleted")
         return Busy("the ramdisk does not come up: the deployment is taken back and begins anew")
 
-    async def start(node: FullNode) -> Busy | Failed | NotRegistered | None:
-        # A machine that must not be switched off is rebooted, and that stops whatever runs there.
-        reboots = guarded(Act.POWER_OFF, permit, finishing.start, see=see)
-        return await (reboots(node) if node.disable_power_off else finishing.start(node))
-
     finishing = Finishing(nodes)
     outcome = await carry_out(
         nodes,
         host,
+        PROVISION,
         decide,
         {
-            Step.PROVIDE: guarded(Act.CLEAN, permit, provide(nodes)),
-            Step.DEPLOY: guarded(Act.DEPLOY, permit, deploy, see=see),
-            Step.UNDEPLOY: guarded(Act.UNDEPLOY, permit, take_back),
-            Step.STOP_RAMDISK: guarded(Act.POWER_OFF, permit, finishing.stop_ramdisk, see=see),
-            Step.START: start,
+            Step.PROVIDE: provide(nodes),
+            Step.DEPLOY: deploy,
+            Step.UNDEPLOY: take_back,
+            Step.STOP_RAMDISK: finishing.stop_ramdisk,
+            Step.START: finishing.start,
+            Step.RESTART: finishing.restart,
             Step.MANAGE: manage(nodes),
             Step.CLEAR_MAINTENANCE: clear_maintenance(nodes),
         },
         again=again,
+        permit=permit,
         under_way=under_way,
+        see=see,
     )
     if not isinstance(outcome, FullNode):
         return outcome

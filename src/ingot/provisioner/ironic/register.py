@@ -9,7 +9,6 @@ is made, and a node somebody else made in between is found by its name. Nothing 
 from __future__ import annotations
 
 import re
-from datetime import datetime
 from typing import Final
 
 from ingot.api.meta import Key
@@ -17,7 +16,7 @@ from ingot.provisioner import Access, Busy, Failed, HostRef, NotRegistered, Read
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.attempts import Scope
 from ingot.provisioner.ironic.carrying_out import LOCK_PATIENCE
-from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Wait, busy, progress
+from ingot.provisioner.ironic.decisions import Done, Fail, Step, Wait
 from ingot.provisioner.ironic.errors import BadRequest, Conflict, NotFound, Taken, Unavailable, WrongState
 from ingot.provisioner.ironic.interruptions import found_nobody, was_interrupted
 from ingot.provisioner.ironic.model import FullNode, Node
@@ -26,6 +25,7 @@ from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.ports import belongs_to_another, ensure_ports, owner_of
 from ingot.provisioner.ironic.reasons import explain, refuses_credentials, shorten
 from ingot.provisioner.ironic.record import Fingerprint, Record, Unsupported, differences, record_for
+from ingot.provisioner.ironic.rules import Fact, Going, Hangs, Verb, elsewhere, facts_of, on
 from ingot.provisioner.ironic.settings import Ramdisk
 from ingot.provisioner.ironic.trials import Asking, DidNot, Trials
 
@@ -33,18 +33,28 @@ MOST_STEPS: Final = 4
 _ABOUT_NETWORK_DATA: Final = re.compile(r"Invalid network_data|Schema error for node")
 
 
-def decide_register(node: Node, now: datetime, *, again: bool, unproven: bool) -> Decision:
-    """`unproven`: the credentials were never tried on this node."""
-    match node.provision_state:
-        case states.ENROLL:
-            if node.last_error and not (again or unproven):
-                return Fail("Ironic cannot take the host under management", cause_says_it_all=True)
-            return Step.MANAGE
-        case states.VERIFYING:
-            return busy(node, now) or Done()
-        case state if states.is_busy(state) and unproven and state not in states.UPDATABLE:
-            return progress(node, "the new credentials are handed on afterwards")
-    return Done()
+REGISTER: Final = Verb(
+    name="register",
+    rules=(
+        on(
+            states.ENROLL,
+            when=Fact.ERROR,
+            unless=(Fact.TOLD, Fact.UNPROVEN),
+            then=Fail("Ironic cannot take the host under management", cause_says_it_all=True),
+        ),
+        on(states.ENROLL, then=Step.MANAGE),
+        on(states.VERIFYING, when=Fact.OVERDUE, then=Hangs()),
+        on(states.VERIFYING, then=Going()),
+        # What hangs is told by the verb that waits for it.
+        elsewhere(
+            states.UPDATABLE,
+            when=Fact.UNPROVEN,
+            unless=Fact.OVERDUE,
+            then=Going("the new credentials are handed on afterwards"),
+        ),
+        elsewhere(then=Done()),
+    ),
+)
 
 
 class Registrar:
@@ -137,7 +147,8 @@ class Registrar:
                 )
             unproven = self._unproven(host, node, wanted)
             retry = self._may_retry(host, node, again=again)
-            decision = decide_register(node, self._nodes.now(), again=retry, unproven=unproven)
+            order = {Fact.ERROR: bool(node.last_error), Fact.TOLD: retry, Fact.UNPROVEN: unproven}
+            decision = REGISTER.decide(node, facts_of(node, self._nodes.now(), order))
             match decision:
                 case Wait(why, detail):
                     return Busy(why, detail)

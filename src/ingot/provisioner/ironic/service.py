@@ -9,7 +9,6 @@ not flashed again unasked.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 from typing import Final
 
 from ingot.provisioner import Act, Busy, Failed, HostRef, NotRegistered, Permit, Ready, Service
@@ -17,42 +16,41 @@ from ingot.provisioner.ironic import begun, states
 from ingot.provisioner.ironic.attempts import Retry, Scope
 from ingot.provisioner.ironic.begun import Kind
 from ingot.provisioner.ironic.carrying_out import Deed, carry_out
-from ingot.provisioner.ironic.deadlines import overdue
-from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Wait, hindrance
+from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Unregistered, Wait
 from ingot.provisioner.ironic.firmware_steps import firmware_steps
-from ingot.provisioner.ironic.guarded import guarded
-from ingot.provisioner.ironic.model import FullNode, Node
+from ingot.provisioner.ironic.model import FullNode
 from ingot.provisioner.ironic.nodes import Nodes
+from ingot.provisioner.ironic.rules import HINDRANCES, Fact, Verb, elsewhere, facts_of, on
 from ingot.provisioner.ironic.transitions import clear_maintenance
 
 GIVEN_UP: Final = "the service operation was aborted"
 _CAN_BE_ENDED: Final = (states.SERVICE_WAIT, states.SERVICE_HOLD)
 
 
-def decide_service(
-    node: Node, now: datetime, *, wanted: bool, was_begun: bool, noted: bool, again: bool
-) -> Decision:
-    """`wanted`: there is something to change. `was_begun`: this order. `noted`: some order is noted as begun."""
-    state = node.provision_state
-    if state in _CAN_BE_ENDED and (not wanted or (again and overdue(node, now))):
-        return Step.ABORT
-    if answer := hindrance(node, now):
-        return answer
-    match state:
-        case states.ACTIVE if wanted:
-            return Done() if was_begun else Step.SERVICE
-        case states.ACTIVE:
-            return Step.STRIKE if noted else Done()
-        case states.SERVICE_FAILED if wanted and was_begun and not again:
-            return Fail("changing the firmware failed")
-        case states.SERVICE_FAILED if node.maintenance:
-            return Step.CLEAR_MAINTENANCE
-        case states.SERVICE_FAILED:
-            return Step.SERVICE if wanted else Step.ABORT
-    return Fail(
-        f"the firmware cannot be changed while Ironic has the host as {state!r}; it has to be 'active'",
-        ask_why=False,
-    )
+SERVICE: Final = Verb(
+    name="service",
+    # Ironic may switch the machine off and on to end it, whatever runs there.
+    acts={Step.SERVICE: Act.SERVICE, Step.ABORT: Act.SERVICE},
+    rules=(
+        on(_CAN_BE_ENDED, unless=Fact.WANTED, then=Step.ABORT),
+        on(_CAN_BE_ENDED, when=(Fact.OVERDUE, Fact.TOLD), then=Step.ABORT),
+        *HINDRANCES,
+        on(states.ACTIVE, when=(Fact.WANTED, Fact.BEGUN), then=Done()),
+        on(states.ACTIVE, when=Fact.WANTED, then=Step.SERVICE),
+        on(states.ACTIVE, when=Fact.NOTED, then=Step.STRIKE),
+        on(states.ACTIVE, then=Done()),
+        on(states.SERVICE_FAILED, unless=Fact.TOLD, then=Fail("changing the firmware failed")),
+        on(states.SERVICE_FAILED, when=Fact.MAINTENANCE, then=Step.CLEAR_MAINTENANCE),
+        on(states.SERVICE_FAILED, when=Fact.WANTED, then=Step.SERVICE),
+        on(states.SERVICE_FAILED, then=Step.ABORT),
+        elsewhere(
+            then=Unregistered(
+                "the firmware of a running host is changed while Ironic has it as 'active', and it has it as {state}; it is "
+                "taken over first"
+            )
+        ),
+    ),
+)
 
 
 async def service(
@@ -63,16 +61,20 @@ async def service(
         asked = nodes.attempts.was_started(node.uuid, Scope.GIVE_UP)
         return node.provision_state == states.ACTIVE and (asked or GIVEN_UP in (node.last_error or ""))
 
+    def heard_of(node: FullNode) -> bool:
+        return nodes.attempts.was_told(node.uuid, Scope.STATE) or begun.is_about_to_begin(node, Kind.SERVICE)
+
     def decide(node: FullNode, _: Retry) -> Decision:
         was_begun = begun.rounds_begun(node, Kind.SERVICE, wanted.name) > 0 and not given_up(node)
-        decision = decide_service(
-            node,
-            nodes.now(),
-            wanted=bool(wanted),
-            was_begun=was_begun,
-            noted=begun.note_of(node, Kind.SERVICE) is not None,
-            again=nodes.attempts.may_retry(node.uuid, Scope.STATE, again=again),
-        )
+        may_retry = nodes.attempts.may_retry(node.uuid, Scope.STATE, again=again)
+        order = {
+            Fact.WANTED: bool(wanted),
+            Fact.BEGUN: was_begun,
+            Fact.NOTED: begun.note_of(node, Kind.SERVICE) is not None,
+            # As in `prepare`: somebody took the order that failed for begun.
+            Fact.TOLD: may_retry or (not was_begun and heard_of(node)),
+        }
+        decision = SERVICE.decide(node, facts_of(node, nodes.now(), order))
         if isinstance(decision, Wait) and was_begun and node.provision_state in states.IN_SERVICE:
             return replace(decision, begun=True)
         return decision
@@ -94,11 +96,12 @@ async def service(
         return Busy("ending the change of the firmware; the system is started again")
 
     deeds: dict[Step, Deed] = {
-        Step.SERVICE: guarded(Act.SERVICE, permit, start),
-        # Ironic may switch the machine off and on for it, whatever runs there.
-        Step.ABORT: guarded(Act.SERVICE, permit, end),
+        Step.SERVICE: start,
+        Step.ABORT: end,
         Step.STRIKE: strike,
         Step.CLEAR_MAINTENANCE: clear_maintenance(nodes),
     }
-    outcome = await carry_out(nodes, host, decide, deeds, again=again, under_way=begun.not_from_memory)
+    outcome = await carry_out(
+        nodes, host, SERVICE, decide, deeds, again=again, permit=permit, under_way=begun.not_from_memory
+    )
     return Ready(None) if isinstance(outcome, FullNode) else outcome

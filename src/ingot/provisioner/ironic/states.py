@@ -105,6 +105,40 @@ UNDEPLOYABLE: Final = frozenset(
 
 IN_SERVICE: Final = frozenset({SERVICING, SERVICE_WAIT, SERVICE_HOLD, SERVICE_FAILED})
 
+ALL: Final = (
+    ENROLL,
+    VERIFYING,
+    MANAGEABLE,
+    INSPECTING,
+    INSPECT_WAIT,
+    INSPECT_FAILED,
+    CLEANING,
+    CLEAN_WAIT,
+    CLEAN_HOLD,
+    CLEAN_FAILED,
+    AVAILABLE,
+    DEPLOYING,
+    DEPLOY_WAIT,
+    DEPLOY_HOLD,
+    DEPLOY_FAILED,
+    ACTIVE,
+    ADOPTING,
+    ADOPT_FAILED,
+    SERVICING,
+    SERVICE_WAIT,
+    SERVICE_HOLD,
+    SERVICE_FAILED,
+    DELETING,
+    ERROR,
+    RESCUING,
+    RESCUE_WAIT,
+    RESCUE,
+    RESCUE_FAILED,
+    UNRESCUING,
+    UNRESCUE_FAILED,
+)
+"""In the order in which a host comes through them."""
+
 POWER_ON: Final = "power on"
 POWER_OFF: Final = "power off"
 

@@ -15,15 +15,31 @@ from ingot.provisioner import Busy, Failed, HostRef, NotRegistered, Ready, Subsc
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.carrying_out import LOCK_PATIENCE
 from ingot.provisioner.ironic.client import IronicClient
+from ingot.provisioner.ironic.decisions import Step, Unregistered
 from ingot.provisioner.ironic.errors import Conflict, Refused, ServerError
 from ingot.provisioner.ironic.model import FullNode
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.reasons import explain, refuses_credentials
+from ingot.provisioner.ironic.rules import Verb, elsewhere, facts_of, on
 from ingot.trust import Secret
 
 _REPEATED_ORDER: Final = re.compile(r"Subscription payload: .*?(?= Error: |$)", re.DOTALL)
 _OF_ANOTHER_SORT: Final = re.compile(r"The attribute \S+ is missing from the resource")
 _NO_EVENT_SERVICE: Final = re.compile(r"EventService\S* is missing")
+
+
+SUBSCRIBE: Final = Verb(
+    name="subscribe",
+    rules=(
+        on(
+            states.ENROLL,
+            states.VERIFYING,
+            then=Unregistered("Ironic knows the host, but has not taken it under management yet"),
+        ),
+        # The BMC is asked, whatever Ironic does with the machine meanwhile.
+        elsewhere(then=Step.SUBSCRIBE),
+    ),
+)
 
 
 async def subscribe(
@@ -81,9 +97,8 @@ async def _managed(nodes: Nodes, host: HostRef) -> FullNode | NotRegistered:
     node = await nodes.fresh(host)
     if node is None:
         return NotRegistered(nodes.gone(host))
-    if node.provision_state in (states.ENROLL, states.VERIFYING):
-        return NotRegistered("Ironic knows the host, but has not taken it under management yet")
-    return node
+    decision = SUBSCRIBE.decide(node, facts_of(node, nodes.now(), {}))
+    return NotRegistered(decision.why) if isinstance(decision, Unregistered) else node
 
 
 def _order(wanted: Subscription) -> dict[str, object]:

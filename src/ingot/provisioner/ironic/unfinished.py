@@ -15,18 +15,17 @@ list of steps that it belongs to is gone: a step counts only where both agree.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import Final
 
 from ingot.provisioner import Busy
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.attempts import Scope
-from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step
+from ingot.provisioner.ironic.decisions import Done, Fail, Step
 from ingot.provisioner.ironic.errors import BadRequest
 from ingot.provisioner.ironic.interruptions import switching_was_interrupted
 from ingot.provisioner.ironic.model import FullNode, step_name
 from ingot.provisioner.ironic.nodes import Nodes
-from ingot.provisioner.ironic.power import switching
+from ingot.provisioner.ironic.rules import Fact, Switching, on
 
 RAMDISK_STOPS_IN: Final = 60
 _STOPS_THE_RAMDISK: Final = "tear_down_agent"
@@ -51,33 +50,42 @@ def left_to_do(node: FullNode) -> Left:
     return Left.RESTART if step == _STOPS_THE_RAMDISK and not node.disable_power_off else Left.EVERYTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What we asked of Ironic since the deployment was cut off."""
+_CUT_OFF: Final = frozenset({Fact.OURS, Fact.INTERRUPTED})
 
-    stop: bool = False
-    start: bool = False
+UNFINISHED: Final = (
+    on(states.DEPLOY_FAILED, when=_CUT_OFF, unless=Fact.WRITTEN, then=Step.DEPLOY),
+    on(states.DEPLOY_FAILED, when={*_CUT_OFF, Fact.SWITCHING}, then=Switching()),
+    on(states.DEPLOY_FAILED, when={*_CUT_OFF, Fact.ASKED_TO_START, Fact.IS_ON}, then=Done()),
+    on(
+        states.DEPLOY_FAILED,
+        when={*_CUT_OFF, Fact.ASKED_TO_START},
+        then=Fail("the image is on the disk, but the host cannot be switched on", undone_by="deprovision"),
+    ),
+    on(states.DEPLOY_FAILED, when={*_CUT_OFF, Fact.RAMDISK_GONE, Fact.NEVER_OFF}, then=Step.RESTART),
+    on(states.DEPLOY_FAILED, when={*_CUT_OFF, Fact.RAMDISK_GONE}, then=Step.START),
+    on(states.DEPLOY_FAILED, when=_CUT_OFF, unless=Fact.ASKED_TO_STOP, then=Step.STOP_RAMDISK),
+    on(states.DEPLOY_FAILED, when={*_CUT_OFF, Fact.IS_OFF}, then=Step.START),
+    on(states.DEPLOY_FAILED, when=_CUT_OFF, then=Step.DEPLOY),
+)
+"""The next step towards the end of a deployment of ours that was cut off.
+
+The power state that Ironic shows is not believed before we asked for something: the ramdisk switches the machine off without
+Ironic taking note.
+"""
 
 
-def decide_unfinished(node: FullNode, asked: Asked) -> Decision:
-    """The next step towards the end of the deployment.
-
-    The power state that Ironic shows is not believed before we asked for something: the ramdisk switches the machine off
-    without Ironic taking note.
-    """
+def facts_of_cut_off(node: FullNode, *, asked_to_stop: bool, asked_to_start: bool) -> dict[Fact, bool]:
+    """What the rules ask; the rest of it only we know: what we asked of Ironic since the deployment was cut off."""
     left = left_to_do(node)
-    if left is Left.EVERYTHING:
-        return Step.DEPLOY
-    if waiting := switching(node):
-        return waiting
-    if asked.start:
-        on = node.power_state == states.POWER_ON
-        return Done() if on else Fail("the image is on the disk, but the host cannot be switched on")
-    if left is Left.START:
-        return Step.START
-    if not asked.stop:
-        return Step.STOP_RAMDISK
-    return Step.START if node.power_state == states.POWER_OFF else Step.DEPLOY
+    return {
+        Fact.WRITTEN: left is not Left.EVERYTHING,
+        Fact.RAMDISK_GONE: left is Left.START,
+        Fact.ASKED_TO_STOP: asked_to_stop,
+        Fact.ASKED_TO_START: asked_to_start,
+        Fact.IS_ON: node.power_state == states.POWER_ON,
+        Fact.IS_OFF: node.power_state == states.POWER_OFF,
+        Fact.NEVER_OFF: node.disable_power_off,
+    }
 
 
 def _agreed_step(node: FullNode) -> str | None:
@@ -95,13 +103,15 @@ class Finishing:
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
 
-    def asked(self, node: FullNode) -> Asked:
+    def facts(self, node: FullNode) -> dict[Fact, bool]:
+        """What the rules ask of a deployment that was cut off."""
         # What Ironic was interrupted at does not count: it is asked for again.
         cut_off = switching_was_interrupted(node)
         was_started = self._nodes.attempts.was_started
-        return Asked(
-            stop=was_started(node.uuid, Scope.STOP_RAMDISK) and not cut_off,
-            start=was_started(node.uuid, Scope.START) and not cut_off,
+        return facts_of_cut_off(
+            node,
+            asked_to_stop=was_started(node.uuid, Scope.STOP_RAMDISK) and not cut_off,
+            asked_to_start=was_started(node.uuid, Scope.START) and not cut_off,
         )
 
     def over(self, node: FullNode) -> None:
@@ -120,7 +130,14 @@ class Finishing:
         return Busy("the image is written; stopping the ramdisk")
 
     async def start(self, node: FullNode) -> Busy:
-        """Ironic asks the BMC first, and does nothing to a machine that runs. One that must not be switched off was not."""
-        await self._nodes.ask_power(node, "rebooting" if node.disable_power_off else states.POWER_ON)
+        """Ironic asks the BMC first, and does nothing to a machine that runs."""
+        return await self._start(node, states.POWER_ON)
+
+    async def restart(self, node: FullNode) -> Busy:
+        """One that must not be switched off was not."""
+        return await self._start(node, "rebooting")
+
+    async def _start(self, node: FullNode, how: str) -> Busy:
+        await self._nodes.ask_power(node, how)
         self._nodes.attempts.started(node.uuid, Scope.START)
         return Busy("the image is written; starting the host from its disk")

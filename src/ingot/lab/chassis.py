@@ -38,6 +38,8 @@ class Chassis:
     @property
     def faults(self) -> Faults:
         """How the server misbehaves at this moment: the steady faults and the plan's."""
+        if self.record.plan is None:
+            return self.record.faults
         return in_force(self.record.faults, self.record.plan, datetime.now(UTC))
 
     def spend(self, fault: Counted) -> bool:

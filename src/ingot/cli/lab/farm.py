@@ -54,6 +54,7 @@ from ingot.lab.settings import FarmSettings, Timings
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Who signed that API's certificate. Default: the installation's CA.",
 )
+@click.option("--ipxe-url", default="", help="The script that a boot from the network loads.")
 @click.option(
     "--boot-seconds",
     default=Timings().boot,
@@ -75,6 +76,7 @@ def farm(
     profiles: tuple[str, ...],
     agent_api: str,
     agent_ca: Path | None,
+    ipxe_url: str,
     boot_seconds: float,
     disk_speed: float,
 ) -> None:
@@ -93,6 +95,7 @@ def farm(
             listen_port=listen.port,
             agent_api=agent_api,
             agent_ca=agent_ca,
+            ipxe_url=ipxe_url,
             timings=Timings(boot=boot_seconds, disk_mib_per_second=disk_speed),
         )
         asyncio.run(_run(settings))

@@ -111,10 +111,10 @@ async def firmware_settings(hall: Hall, host: HostRef) -> Ready[FirmwareReport] 
 
 
 async def _read_firmware(hall: Hall, known: Known) -> Busy | NotRegistered | None:
-    """The settings of most machines are known at once; of others only a while after their ramdisk ran."""
-    if hall.plan.of(known.key).course(Verb.READ_FIRMWARE).lasts(1) == 0:
+    """The settings of most machines are known at once; of others only a while after it was told what their ramdisk found."""
+    if not hall.plan.of(known.key).reads_late:
         return None
-    if known.record.inspects and not known.record.inspected:
+    if known.record.inspects and not known.record.reported:
         return Busy("the firmware settings are read when the machine was inspected")
     order = Order(
         verb=Verb.READ_FIRMWARE, effect=ReadsFirmware(), doing="reading the firmware settings", beside=True

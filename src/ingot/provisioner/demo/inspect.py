@@ -5,7 +5,7 @@ from __future__ import annotations
 from ingot.api.baremetalhost import HardwareDetails
 from ingot.provisioner import Act, Busy, Failed, HostRef, Inspection, NotRegistered, Permit, Ready
 from ingot.provisioner.demo.carrying_out import Done, Order, carry_out
-from ingot.provisioner.demo.hall import Hall
+from ingot.provisioner.demo.hall import Hall, Known
 from ingot.provisioner.demo.hardware import hardware_of, scaled_down
 from ingot.provisioner.demo.machine import Inspects
 from ingot.provisioner.demo.script import Verb
@@ -20,7 +20,7 @@ async def inspect(
     record = known.record
     found = record.inspected and wanted.renewal in ("", record.begun.get(Verb.INSPECT))
     if found and Verb.INSPECT not in record.works:
-        return Ready(_found(hall, host, record.boot_mac))
+        return await _told(hall, host, known)
     if record.instance:
         return Failed("the machine runs an operating system: it is not inspected")
     work = record.works.get(Verb.INSPECT)
@@ -34,9 +34,13 @@ async def inspect(
         act=Act.POWER_OFF,
     )
     answer = await carry_out(hall, known, order, permit=permit, again=again, restart=wanted.restart)
-    return Ready(_found(hall, host, record.boot_mac)) if isinstance(answer, Done) else answer
+    return await _told(hall, host, known) if isinstance(answer, Done) else answer
 
 
-def _found(hall: Hall, host: HostRef, boot_mac: str) -> HardwareDetails:
-    whole = hardware_of(host.key, boot_mac)
-    return whole if hall.plan.of(host.key).inventory == "server" else scaled_down(whole)
+async def _told(hall: Hall, host: HostRef, known: Known) -> Ready[HardwareDetails]:
+    if hall.plan.of(host.key).reads_late and not known.record.reported:
+        known.record.reported = True
+        hall.note(host.key)
+        await hall.written()
+    whole = hardware_of(host.key, known.record.boot_mac)
+    return Ready(whole if hall.plan.of(host.key).inventory == "server" else scaled_down(whole))

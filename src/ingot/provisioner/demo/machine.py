@@ -154,6 +154,8 @@ class Record(Struct, omit_defaults=True):
     inspects: bool = True
     """The machine is to be inspected: its ramdisk runs before anything else does."""
     inspected: bool = False
+    reported: bool = False
+    """What the inspection found was told, where somebody has to wait for the firmware after that."""
     firmware_read: bool = False
     instance: bool = False
     """A system was deployed or adopted here and has not been removed."""

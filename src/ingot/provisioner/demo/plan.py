@@ -99,6 +99,11 @@ class MachinePlan:
         self.inventory = _first([layer.inventory for layer in layers], "server")
         self.components = _first([layer.components for layer in layers], {})
 
+    @property
+    def reads_late(self) -> bool:
+        """The firmware of the machine is not known at once."""
+        return self.course(Verb.READ_FIRMWARE).lasts(1) != 0
+
     def course(self, verb: Verb) -> Course:
         if verb not in self._courses:
             self._courses[verb] = self._worked_out(verb)

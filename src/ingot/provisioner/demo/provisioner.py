@@ -18,6 +18,7 @@ from ingot.provisioner import (
     EVERYTHING,
     Access,
     Busy,
+    Census,
     Change,
     Component,
     Deployment,
@@ -45,6 +46,7 @@ from ingot.provisioner.demo.hall import Hall
 from ingot.provisioner.demo.inspect import inspect
 from ingot.provisioner.demo.leave import delete, detach
 from ingot.provisioner.demo.machine import Machine
+from ingot.provisioner.demo.orphans import Orphans
 from ingot.provisioner.demo.outages import Outages
 from ingot.provisioner.demo.plan import Plan
 from ingot.provisioner.demo.power import set_power, vitals
@@ -64,6 +66,7 @@ class DemoProvisioner:
     ) -> None:
         self._hall = Hall(path, script, clock)
         self._outages = Outages(self._hall)
+        self._orphans = Orphans(self._hall)
 
     async def __aenter__(self) -> Self:
         await self._hall.open()
@@ -73,6 +76,7 @@ class DemoProvisioner:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._orphans.close()
         await self._hall.close()
 
     # What a test or a demonstration does to the machines
@@ -202,6 +206,9 @@ class DemoProvisioner:
 
     def changes(self) -> AsyncIterator[Change]:
         return self._hall.changes.listen()
+
+    def follow(self, census: Census) -> None:
+        self._orphans.follow(census)
 
     async def check(self) -> None:
         self._hall.check()

@@ -12,7 +12,7 @@ export PATH := $(PATH):$(TOOLS)/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 help:  ## what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup:  ## install what is needed: uv, the locked packages in .venv, kubectl, Ironic's own environment
 	@tools/setup

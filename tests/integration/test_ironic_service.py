@@ -1,189 +1,21 @@
-"""The Ironic service with the real Ironic: its own environment, real processes, a real push receiver.
-
-No BMC is needed: a Redfish node whose BMC refuses connections goes through enough states to see what is pushed.
-"""
+"""The Ironic service with the real Ironic: its own environment, real processes, a real push receiver."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import signal
-import socket
 import sqlite3
 import stat
 import subprocess
-import sys
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import pytest
-from aiohttp import web
+from service_room import BMC_PASSWORD, DEADLINE, Ironic, until
 
 from ingot.services.environment import ensure
 from ingot.services.ironic_conf import render
-from ingot.services.settings import IronicPaths, IronicSettings
-from ingot.trust import Authority, Certificate, Secret, client_context, kept_token
-
-DEADLINE = 90.0
-BMC_PASSWORD = "correct-horse-battery"
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
-async def until(what: Callable[[], Awaitable[Any]], why: str) -> Any:
-    """Ask until the answer is true, and return it."""
-    end = time.monotonic() + DEADLINE
-    while time.monotonic() < end:
-        if answer := await what():
-            return answer
-        await asyncio.sleep(0.1)
-    raise AssertionError(f"after {DEADLINE:.0f} s still not: {why}")
-
-
-class Receiver:
-    """The operator's end of push: wants the token, keeps what it hears."""
-
-    def __init__(self, certificate: Certificate, token: Secret, port: int) -> None:
-        self.messages: list[dict[str, Any]] = []
-        self._certificate, self._token, self._port = certificate, token, port
-
-    @property
-    def events(self) -> list[dict[str, Any]]:
-        return [event for message in self.messages for event in message["events"]]
-
-    @asynccontextmanager
-    async def listening(self) -> AsyncIterator[Receiver]:
-        app = web.Application()
-        app.router.add_post("/v1/push", self._take)
-        runner = web.AppRunner(app)
-        await runner.setup()
-        await web.TCPSite(
-            runner, "127.0.0.1", self._port, ssl_context=self._certificate.server_context()
-        ).start()
-        try:
-            yield self
-        finally:
-            await runner.cleanup()
-
-    async def hears(self, wanted: Callable[[dict[str, Any]], bool], why: str) -> dict[str, Any]:
-        async def look() -> dict[str, Any] | None:
-            return next((event for event in self.events if wanted(event)), None)
-
-        found: dict[str, Any] = await until(look, f"pushed: {why}")
-        return found
-
-    async def _take(self, request: web.Request) -> web.Response:
-        if request.headers.get("Authorization") != f"Bearer {self._token.reveal()}":
-            return web.Response(status=401)
-        self.messages.append(await request.json())
-        return web.Response(status=204)
-
-
-class Ironic:
-    """One installation of Ironic in a folder, and the process that serves it."""
-
-    def __init__(self, folder: Path) -> None:
-        authority = Authority(folder / "ca")
-        certificate = authority.issue(folder / "tls", "ironic", ["127.0.0.1"])
-        push_port = free_port()
-        self.password = kept_token(folder / "password")
-        token_file = folder / "operator" / "push-token"
-        self.receiver = Receiver(
-            authority.issue(folder / "operator", "push", ["127.0.0.1"]), kept_token(token_file), push_port
-        )
-        self.settings = IronicSettings(
-            paths=IronicPaths.below(folder / "ironic"),
-            cert_file=certificate.cert_file,
-            key_file=certificate.key_file,
-            ca_file=certificate.ca_file,
-            username="ingot",
-            password_file=folder / "password",
-            listen_port=free_port(),
-            push_url=f"https://127.0.0.1:{push_port}/v1/push",
-            push_ca_file=authority.ca_file,
-            push_token_file=token_file,
-            bmc_ca_file=authority.ca_file,
-        )
-        self.log = folder / "ironic.log"
-        self.process: subprocess.Popen[bytes] | None = None
-        # Ironic may be killed between two calls; a connection kept alive would be the old one's.
-        self.session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=client_context(self.settings.ca_file), force_close=True)
-        )
-
-    def command(self) -> subprocess.Popen[bytes]:
-        with self.log.open("ab") as log:
-            return subprocess.Popen(
-                [str(Path(sys.executable).with_name("ingot")), "service", "ironic"],
-                env={**os.environ, **self.settings.to_environment()},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-
-    async def start(self) -> None:
-        self.process = self.command()
-        await until(self.answers, f"an answer from Ironic; its log:\n{self.log.read_text()[-3000:]}")
-
-    async def answers(self) -> bool:
-        assert self.process is not None
-        assert self.process.poll() is None, self.log.read_text()
-        try:
-            return (await self.call("GET", "/", auth=False))[0] == 200
-        except aiohttp.ClientConnectionError:
-            return False
-
-    async def call(self, method: str, path: str, body: Any = None, *, auth: bool = True) -> tuple[int, Any]:
-        headers = {"X-OpenStack-Ironic-API-Version": "1.109"}
-        if auth:
-            headers["Authorization"] = aiohttp.encode_basic_auth("ingot", self.password.reveal())
-        async with self.session.request(
-            method, self.settings.base_url + path, json=body, headers=headers
-        ) as answer:
-            text = await answer.text()
-            return answer.status, (
-                await answer.json() if text and answer.content_type == "application/json" else text
-            )
-
-    async def create_node(self, name: str) -> str:
-        status, node = await self.call(
-            "POST",
-            "/v1/nodes",
-            {
-                "name": name,
-                "driver": "redfish",
-                "driver_info": {
-                    "redfish_address": f"https://127.0.0.1:{free_port()}",
-                    "redfish_system_id": "/redfish/v1/Systems/1",
-                    "redfish_username": "admin",
-                    "redfish_password": BMC_PASSWORD,
-                },
-            },
-        )
-        assert status == 201, node
-        return str(node["uuid"])
-
-    async def close(self) -> None:
-        await self.session.close()
-        if self.process is not None:
-            await asyncio.to_thread(self._stop, self.process)
-
-    @staticmethod
-    def _stop(process: subprocess.Popen[bytes]) -> None:
-        process.terminate()
-        try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
 
 
 @pytest.fixture

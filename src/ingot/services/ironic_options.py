@@ -117,12 +117,13 @@ def _api_tls(settings: IronicSettings) -> Iterator[Option]:
         "A renewed certificate is taken up by the plugin, at once.",
     )
     yield Option("api", "key_file", str(settings.key_file), "The key of that certificate.")
-    yield Option(
-        "api",
-        "server_tls_minimum_version",
-        "1.2",
-        "Ironic's default of 1.3 shuts out ramdisks with an older OpenSSL.",
-    )
+    if settings.version != "38":  # which does not have it, and takes 1.2 anyway
+        yield Option(
+            "api",
+            "server_tls_minimum_version",
+            "1.2",
+            "Ironic's default of 1.3 shuts out ramdisks with an older OpenSSL.",
+        )
 
 
 def _database(settings: IronicSettings) -> Iterator[Option]:

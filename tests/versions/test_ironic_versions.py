@@ -1,0 +1,88 @@
+"""Every version of Ironic that there is a lock for: it starts, it takes our options, the plugin fits and push works."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from service_room import Ironic
+
+from ingot.services.environment import ensure, versions
+from ingot.services.ironic_conf import render
+from ingot.services.settings import IronicPaths, IronicSettings
+
+
+@pytest.fixture(params=versions())
+async def ironic(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Ironic]:
+    made = Ironic(tmp_path, version=request.param)
+    yield made
+    await made.close()
+
+
+def test_there_is_more_than_one() -> None:
+    assert versions() == ["38", "39"]
+
+
+async def test_the_plugin_fits_and_every_change_is_pushed(ironic: Ironic) -> None:
+    async with ironic.receiver.listening() as operator:
+        await ironic.start()
+        uuid = await ironic.create_node("rack-1~h1")
+        await operator.hears(lambda event: event["uuid"] == uuid, "the new node")
+        await ironic.call("PUT", f"/v1/nodes/{uuid}/states/provision", {"target": "manage"})
+        await operator.hears(
+            lambda event: (
+                event["fields"].get("provision_state") == "enroll"
+                and event["fields"].get("last_error") is not None
+            ),
+            "that the BMC cannot be reached",
+        )
+        patches = operator.messages[0]["patches"]
+    assert patches
+    assert all(patches.values()), patches
+    _, drivers = await ironic.call("GET", "/v1/drivers")
+    assert {"redfish", "idrac"} <= {driver["name"] for driver in drivers["drivers"]}
+
+
+@pytest.mark.parametrize("version", versions())
+def test_it_knows_every_option_that_we_set(version: str, tmp_path: Path) -> None:
+    settings = IronicSettings(
+        paths=IronicPaths.below(tmp_path / "ironic"),
+        cert_file=tmp_path / "tls.crt",
+        key_file=tmp_path / "tls.key",
+        ca_file=tmp_path / "ca.crt",
+        username="ingot",
+        password_file=tmp_path / "password",
+        version=version,
+    )
+    file = tmp_path / "ironic.conf"
+    file.write_text(render(settings))
+    namespaces = ("ironic", "ingot_ironic", "oslo.messaging", "oslo.db", "oslo.concurrency", "oslo.log")
+    checked = subprocess.run(
+        [
+            str(ensure(version).program("oslo-config-validator")),
+            *("--fatal-warnings", "--input-file", str(file)),
+            *(word for name in namespaces for word in ("--namespace", name)),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stderr
+
+
+async def test_a_database_of_the_older_one_is_upgraded_and_keeps_its_nodes(tmp_path: Path) -> None:
+    older = Ironic(tmp_path, version="38")
+    await older.start()
+    uuid = await older.create_node("rack-1~h1")
+    await older.close()
+    newer = Ironic(tmp_path, version="39")
+    try:
+        await newer.start()
+        status, node = await newer.call("GET", f"/v1/nodes/{uuid}")
+        assert (status, node["name"]) == (200, "rack-1~h1")
+        # The columns that only the newer schema has are there.
+        assert (await newer.call("GET", f"/v1/nodes/{uuid}/history"))[0] == 200
+    finally:
+        await newer.close()

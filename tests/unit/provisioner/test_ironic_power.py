@@ -8,7 +8,18 @@ import pytest
 from fake_ironic import FakeIronic, long_ago
 from ironic_orders import NODE, Guard
 
-from ingot.provisioner import Act, Busy, Failed, HostRef, NotRegistered, Power, PowerOffMode, Ready, Vitals
+from ingot.provisioner import (
+    Act,
+    Busy,
+    Failed,
+    HostRef,
+    Inspection,
+    NotRegistered,
+    Power,
+    PowerOffMode,
+    Ready,
+    Vitals,
+)
 from ingot.provisioner.ironic import IronicProvisioner
 
 
@@ -97,6 +108,19 @@ async def test_a_host_that_was_switched_on_and_later_off_by_hand_is_switched_on_
     await plugin.delivered()
     assert (await backend.vitals(known)).powered_on is True
     ironic.change(NODE, power_state="power off")
+    await plugin.delivered()
+    assert await switch(backend, known, Power.ON, guard) == Busy("switching the power on")
+
+
+async def test_a_host_that_was_being_switched_on_when_it_was_inspected_is_switched_on_afterwards_without_an_error(
+    backend, ironic, plugin, known, guard
+):
+    ironic.change(NODE, provision_state="manageable")
+    await switch(backend, known, Power.ON, guard)
+    ironic.change(NODE, power_state="power on", target_power_state=None)
+    await plugin.delivered()
+    assert isinstance(await backend.inspect(known, Inspection(), permit=guard, again=False), Busy)
+    ironic.change(NODE, provision_state="manageable", power_state="power off")
     await plugin.delivered()
     assert await switch(backend, known, Power.ON, guard) == Busy("switching the power on")
 

@@ -103,6 +103,9 @@ class Nodes:
         await self.client.set_provision_state(node.uuid, target, **arguments)
         self.cache.doubt(node.uuid)
         self.attempts.started(node.uuid, Scope.STATE)
+        # What follows switches the host as it needs it: that is no failure of what was wanted of its power before.
+        for scope in (Scope.POWER_ON, Scope.POWER_OFF):
+            self.attempts.done(node.uuid, scope)
 
     async def ask_power(self, node: Node, target: str, *, timeout: int | None = None) -> None:
         await self.client.set_power_state(node.uuid, target, timeout=timeout)

@@ -34,6 +34,11 @@ _BMC_UNREACHABLE: Final = re.compile(
     re.I,
 )
 _BMC_CERTIFICATE: Final = re.compile(r"CERTIFICATE_VERIFY_FAILED|certificate verify failed|SSLError", re.I)
+# What Python says of JSON that ends too early, and what sushy stumbles over when an error has no body.
+_BMC_GARBLED: Final = re.compile(
+    r"Unterminated string starting at|Expecting (?:value|property name|'.' delimiter)|Extra data: line|"
+    r"argument of type 'NoneType' is not iterable"
+)
 _IMAGE_MISSING: Final = re.compile(
     r"Got HTTP code (?P<code>\d{3}) instead of 200|image href .{0,200}?(?P<other>404)", re.I
 )
@@ -71,6 +76,10 @@ def known_cause(text: str, node: Node) -> str:
         return "the ramdisk on the host did not report in time; look at the host's console"
     if _BMC_CERTIFICATE.search(text):
         return f"the certificate of {bmc} is not trusted; disableCertificateVerification, or a CA that Ironic trusts, helps"
+    if _BMC_GARBLED.search(text):
+        return (
+            f"{bmc} gives answers that cannot be read; a reset of the BMC, or newer firmware for it, may help"
+        )
     if _CHECKSUM.search(text):
         return "the image does not match its checksum"
     if _BMC_UNREACHABLE.search(text):

@@ -17,10 +17,11 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
+from ingot.api.baremetalhost import BARE_METAL_HOSTS, Annotation, BareMetalHost
 from ingot.api.core import EVENTS, NAMESPACES, SECRETS
 from ingot.api.meta import Key, Object, Resource
 from ingot.embedded.server import serve
@@ -28,6 +29,7 @@ from ingot.kube import Client, Informer, NotFound
 from ingot.lab.client import Lab
 from ingot.lab.faults import Faults
 from ingot.lab.views import ServerView
+from ingot.provisioner import BackendUnavailable
 from ingot.provisioner.ironic import IronicAccess
 from ingot.provisioner.ironic.client import IronicClient
 from ingot.provisioner.ironic.errors import NotFound as NoNode
@@ -67,6 +69,7 @@ class Room:
         self._servers = servers
         self._taken = 0
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._log_begins: dict[str, int] = {}
         ironic_port, self._push_port, self._lab_port = free_ports(3)
         authority = Authority(state / "ca")
         serving = authority.issue(state / "ironic", "ironic", ["127.0.0.1"])
@@ -125,12 +128,14 @@ class Room:
             room.lab = await stack.enter_async_context(await room._lab_ready())
             room.start_operator()
             await room.ironic_ready()
+            await room.operator_ready()
             yield room
 
     # Processes
 
     def start(self, name: str, *arguments: str, environment: Mapping[str, str]) -> None:
         with (self.state / f"{name}.log").open("ab") as log:
+            self._log_begins[name] = log.tell()
             self._processes[name] = subprocess.Popen(
                 [sys.executable, "-c", "from ingot.cli.main import main; main()", *arguments],
                 env={**os.environ, **environment},
@@ -139,8 +144,10 @@ class Room:
                 start_new_session=True,
             )
 
-    def start_ironic(self) -> None:
-        self.start("ironic", "service", "ironic", environment=self.settings.to_environment() | QUICK)
+    def start_ironic(self, *, patient: bool = False) -> None:
+        """`patient`: with an agent that is not heard of for a long time, as a server has that somebody holds."""
+        settings = replace(self.settings, agent_callback_timeout=900) if patient else self.settings
+        self.start("ironic", "service", "ironic", environment=settings.to_environment() | QUICK)
 
     def start_farm(self) -> None:
         listen = f"127.0.0.1:{self._lab_port}"
@@ -202,6 +209,14 @@ class Room:
                 assert await client.drivers()
 
             await self._ready(has_drivers)
+
+    async def operator_ready(self) -> None:
+        log, begin = self.state / "operator.log", self._log_begins["operator"]
+
+        async def says_so() -> None:
+            assert b"operator ready" in log.read_bytes()[begin:]
+
+        await self._ready(says_so)
 
     def ironic(self) -> IronicClient:
         """Ironic itself, for what only it can tell."""
@@ -299,12 +314,21 @@ class Host:
             BARE_METAL_HOSTS, self.key, {"metadata": {"annotations": {annotation: value}}}
         )
 
+    async def reboot(self) -> ServerView:
+        """Ask for a reboot, and wait until the server runs its image again."""
+        boots = (await self.seen()).boots
+        await self.annotate(Annotation.REBOOT)
+        await self.until_seen(lambda seen: seen.boots > boots, "rebooted")
+        await self.until(lambda found: Annotation.REBOOT not in found.metadata.annotations, "rebooted")
+        await self.until_power(on=True)
+        return await self.until_running()
+
     async def set_secret(self, name: str, **values: str) -> None:
         await self.room.client.patch(SECRETS, Key(NAMESPACE, name), {"stringData": values})
 
     async def delete(self) -> None:
         await self.room.client.delete(BARE_METAL_HOSTS, self.key)
-        await self._wait(lambda: self.room.hosts.get(self.key) is None, "deleted")
+        await self.until_gone()
 
     async def try_again(self) -> None:
         """What a person does who has mended something and does not want to wait for the next try."""
@@ -363,6 +387,9 @@ class Host:
             "on" if on else "off",
         )
 
+    async def until_gone(self) -> None:
+        await self._wait(lambda: self.room.hosts.get(self.key) is None, "deleted")
+
     async def reaches(self, state: str) -> BareMetalHost:
         """Until it is there, without any failure on the way."""
 
@@ -372,9 +399,14 @@ class Host:
 
         return await self.until(there, state)
 
-    async def events(self) -> list[str]:
+    async def troubles(self) -> list[str]:
+        """What its user was warned of."""
         found = await self.room.client.list(EVENTS, namespace=NAMESPACE)
-        return [event.reason for event in found.items if event.involved_object.name == self.name]
+        return [
+            f"{event.reason}: {event.message}"
+            for event in found.items
+            if event.involved_object.name == self.name and event.type == "Warning"
+        ]
 
     async def node(self) -> FullNode | None:
         """What Ironic has of it."""
@@ -382,6 +414,20 @@ class Host:
             with contextlib.suppress(NoNode):
                 return await ironic.node(f"{NAMESPACE}~{self.name}")
         return None
+
+    async def until_node(self, condition: Callable[[FullNode], bool], what: str) -> FullNode:
+        end = time.monotonic() + PATIENCE
+        async with self.room.ironic() as ironic:
+            while True:
+                with contextlib.suppress(NoNode, BackendUnavailable):
+                    node = await ironic.node(f"{NAMESPACE}~{self.name}")
+                    if condition(node):
+                        return node
+                if time.monotonic() > end:
+                    raise AssertionError(
+                        f"{self.name} is not {what}\n{await self.story()}\n{self.room.logs()}"
+                    )
+                await asyncio.sleep(0.1)
 
     # What the server itself knows
 
@@ -403,6 +449,10 @@ class Host:
     async def behave(self, faults: Faults | None = None) -> None:
         """Misbehave like this from now on; without faults, be well."""
         await self.room.lab.set_faults(self.name, faults or Faults())
+
+    async def hold(self, place: str) -> None:
+        """Wait there, from the next time that it comes there until it is released."""
+        await self.room.lab.hold(self.name, place)
 
     async def story(self) -> str:
         """The server's own log, for the report of a failed test."""

@@ -57,6 +57,13 @@ def _begin(room: Room, items: Iterable[pytest.Item]) -> None:
             _told[item.nodeid] = asyncio.create_task(told(tell, row))
 
 
+async def all_told(room: Room, items: Iterable[pytest.Item]) -> None:
+    """For who needs the room for himself: wait until every story is over, however it went."""
+    if not _told:
+        _begin(room, items)
+    await asyncio.gather(*_told.values(), return_exceptions=True)
+
+
 async def end_stories() -> None:
     """Those that nobody waited for, because the session ends early, end here."""
     for task in _told.values():

@@ -49,7 +49,7 @@ async def test_a_running_server_is_switched_as_its_user_wants_and_never_otherwis
 
     await host.delete()
     seen = await host.seen()
-    assert (seen.power, seen.deployments, seen.cleanings) == ("On", 0, 0), "it runs on without us"
+    assert (seen.power, seen.deployments, seen.cleanings) == ("Off", 0, 0), "its disks are as they were"
 
 
 @story

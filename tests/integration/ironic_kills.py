@@ -1,0 +1,193 @@
+"""The campaign: hosts parked one in each moment of a host's life, kill -9 of the operator, of Ironic, of both, then all let go.
+
+A server is parked by the farm (it waits in the middle of its boot, of its inspection, of a step) or by a BMC so slow that nothing
+comes to its end. Every host has to come to where it was going, with no error that a person has to look after, and the servers
+count: none is deployed twice, none is cleaned twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
+
+from ironic_room import Host, Room
+
+from ingot.api.baremetalhost import BARE_METAL_HOSTS
+from ingot.lab.faults import Faults
+from ingot.lab.views import ServerView
+
+CLEANING = "erase_devices_metadata"
+SLOW = Faults(slow_seconds=3)
+"""Registering asks a BMC eighteen times, so this lasts for as long as the kills do."""
+
+Kill = tuple[str, ...]
+KILLS: tuple[Kill, ...] = (("operator",), ("ironic",), ("operator", "ironic"))
+"""Who dies, one after the other."""
+
+
+class Moment(NamedTuple):
+    """A moment of a host's life: the way to it, the way on from it, and what the server has seen at the end."""
+
+    name: str
+    park: Callable[[Host], Awaitable[object]]
+    release: Callable[[Host], Awaitable[object]]
+    arrives: Callable[[Host], Awaitable[object]]
+    deployments: int
+    cleanings: int
+
+
+async def _held(host: Host, place: str) -> None:
+    await host.until_seen(lambda seen: seen.held_at == place, f"held at {place}")
+
+
+async def _let_go(host: Host) -> None:
+    await host.room.lab.release(host.name)
+    await host.behave()
+
+
+async def _registering(host: Host) -> None:
+    await host.behave(SLOW)
+    await host.create(inspectionMode="disabled")
+    await host.until_node(lambda node: node.provision_state == "verifying", "being verified")
+
+
+async def _inspecting(host: Host) -> None:
+    await host.hold("inspection")
+    await host.create()
+    await _held(host, "inspection")
+
+
+async def _cleaning(host: Host) -> None:
+    await host.hold(CLEANING)
+    await host.create(inspectionMode="disabled", image=host.image(), automatedCleaningMode="metadata")
+    await _held(host, CLEANING)
+
+
+async def _booting_to_deploy(host: Host) -> None:
+    await host.hold("boot")
+    await host.create(inspectionMode="disabled", image=host.image())
+    await _held(host, "boot")
+
+
+async def _writing(host: Host) -> None:
+    await host.hold("write_image")
+    await host.create(inspectionMode="disabled", image=host.image("qcow2"))
+    await _held(host, "write_image")
+
+
+async def _written(host: Host) -> None:
+    """What comes after the image is over in a second; a slow BMC makes it last."""
+    await _writing(host)
+    await host.behave(SLOW)
+    await host.room.lab.release(host.name)
+    after = ("prepare_instance_boot", "tear_down_agent", "boot_instance")
+    await host.until_node(lambda node: node.step in after, "past its image")
+
+
+async def _provisioned(host: Host) -> None:
+    await host.create(inspectionMode="disabled", image=host.image())
+    await host.reaches("provisioned")
+    await host.until_running()
+
+
+async def _switching(host: Host) -> None:
+    await host.create(externallyProvisioned=True)
+    await host.reaches("externally provisioned")
+    await host.until_power(on=True)
+    await host.behave(SLOW)
+    await host.change(online=False)
+    await host.until_node(lambda node: node.target_power_state is not None, "being switched")
+
+
+async def _deprovisioning(host: Host) -> None:
+    await _provisioned(host)
+    await host.hold(CLEANING)
+    await host.change(image=None, automatedCleaningMode="metadata")
+    await _held(host, CLEANING)
+
+
+async def _deleting(host: Host) -> None:
+    await _provisioned(host)
+    await host.hold(CLEANING)
+    await host.change(automatedCleaningMode="metadata")
+    await host.room.client.delete(BARE_METAL_HOSTS, host.key)
+    await _held(host, CLEANING)
+
+
+async def _runs(host: Host) -> None:
+    await host.until_well("provisioned")
+    await host.until_running()
+
+
+MOMENTS = (
+    Moment("deprovisioning", _deprovisioning, _let_go, lambda h: h.until_well("available"), 1, 1),
+    Moment("deleting", _deleting, _let_go, lambda h: h.until_gone(), 1, 1),
+    Moment("provisioned", _provisioned, _let_go, _runs, 1, 0),
+    Moment("switching", _switching, _let_go, lambda h: h.until_power(on=False), 0, 0),
+    Moment("cleaning", _cleaning, _let_go, _runs, 1, 1),
+    Moment("booting to deploy", _booting_to_deploy, _let_go, _runs, 1, 0),
+    Moment("writing the image", _writing, _let_go, _runs, 1, 0),
+    Moment("after the image", _written, _let_go, _runs, 1, 0),
+    Moment("inspecting", _inspecting, _let_go, lambda h: h.until_well("available"), 0, 0),
+    Moment("registering", _registering, _let_go, lambda h: h.until_well("available"), 0, 0),
+)
+
+
+class Campaign:
+    def __init__(self, room: Room, moments: Sequence[Moment] = MOMENTS) -> None:
+        self.room = room
+        self.parked = [(moment, room.server()) for moment in moments]
+
+    async def park(self) -> None:
+        await asyncio.gather(*(moment.park(host) for moment, host in self.parked))
+
+    async def kill(self, *who: str) -> None:
+        """kill -9 of all of these, and a start right after, as whoever runs them does it."""
+        for name in who:
+            self.room.kill(name)
+        if "ironic" in who:
+            self.room.start_ironic(patient=True)
+        if "operator" in who:
+            self.room.start_operator()
+        if "ironic" in who:
+            await self.room.ironic_ready()
+        if "operator" in who:
+            await self.room.operator_ready()
+
+    async def release(self) -> None:
+        await asyncio.gather(*(moment.release(host) for moment, host in self.parked))
+
+    async def arrive(self) -> None:
+        await asyncio.gather(*(moment.arrives(host) for moment, host in self.parked))
+
+    async def complaints(self) -> list[str]:
+        """What servers have seen too often or too seldom."""
+        found = []
+        for moment, host in self.parked:
+            seen = await host.seen()
+            counted, expected = (seen.deployments, seen.cleanings), (moment.deployments, moment.cleanings)
+            if counted != expected:
+                story = await host.story()
+                found.append(f"{moment.name}: deployed and cleaned {counted} times, not {expected}\n{story}")
+        return found
+
+    async def servers(self) -> dict[str, ServerView]:
+        return {moment.name: await host.seen() for moment, host in self.parked}
+
+
+async def lose_database(room: Room, hosts: Sequence[Host]) -> None:
+    """Ironic begins with nothing; all hosts that it should know are known to it again, under another number."""
+    old = {host.name: found.uuid for host in hosts if (found := await host.node()) is not None}
+    room.kill("ironic")
+    room.lose_ironics_database()
+    room.start_ironic(patient=True)
+    await room.ironic_ready()
+    for host in hosts:
+        await host.until_node(
+            lambda node, host=host: (
+                node.uuid != old.get(host.name)
+                and node.provision_state in ("active", "available", "manageable")
+            ),
+            "known to Ironic again",
+        )

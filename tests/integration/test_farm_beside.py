@@ -1,0 +1,64 @@
+"""What goes with a host in use: data on a virtual CD, events of its BMC, and being left alone for a while."""
+
+from __future__ import annotations
+
+from ironic_room import NAMESPACE, Room
+from stories import story
+
+from ingot.api.baremetalhost import Annotation
+from ingot.api.bmceventsubscription import BMC_EVENT_SUBSCRIPTIONS
+from ingot.api.dataimage import DATA_IMAGES
+from ingot.api.meta import Key
+
+
+@story
+async def test_a_host_in_use_gets_data_and_events_and_is_detached_and_taken_back_without_noticing(
+    room: Room,
+) -> None:
+    host = room.server()
+    await host.create(inspectionMode="disabled", image=host.image())
+    await host.reaches("provisioned")
+    running = (await host.until_running()).running
+
+    # Events: the BMC has them, with the header that a Secret holds.
+    headers = await host.secret("headers", Authorization="Bearer for-the-collector")
+    destination = "https://127.0.0.1/events"
+    subscription = {"hostName": host.name, "destination": destination, "httpHeadersRef": headers}
+    await room.create(BMC_EVENT_SUBSCRIPTIONS, f"{host.name}-events", spec=subscription)
+    told = await room.until_object(
+        BMC_EVENT_SUBSCRIPTIONS, f"{host.name}-events", lambda found: bool(found.status.subscription_id)
+    )
+    (made,) = (await host.seen()).components.subscriptions
+    assert (made.id, made.destination) == (told.status.subscription_id, destination)
+    assert made.headers == {"Authorization": "Bearer for-the-collector"}
+    await room.client.delete(BMC_EVENT_SUBSCRIPTIONS, Key(NAMESPACE, f"{host.name}-events"))
+    await host.until_seen(lambda seen: not seen.components.subscriptions, "without subscriptions")
+
+    # Data: in the drive after the next reboot, and out of it after the one that follows its end.
+    iso = room.lab.file.ramdisk_url
+    await room.create(DATA_IMAGES, host.name, spec={"url": iso})
+    assert (await host.reboot()).media
+    await room.until_object(
+        DATA_IMAGES,
+        host.name,
+        lambda found: found.status.attached_image is not None and found.status.attached_image.url == iso,
+    )
+    await room.client.delete(DATA_IMAGES, host.key)
+    before = await host.reboot()
+    assert not before.media
+    assert before.running == running
+
+    # Detached: Ironic forgets it; taken back: it is adopted. The server notices neither.
+    await host.annotate(Annotation.DETACHED)
+    await host.until(lambda found: found.status.operational_status == "detached", "detached")
+    assert await host.node() is None
+    await host.annotate(Annotation.DETACHED, None)
+    await host.until(lambda found: found.status.operational_status == "OK", "taken back")
+    await host.until_node(lambda node: node.provision_state == "active", "adopted")
+    after = await host.seen()
+    assert (after.running, after.power_actions, after.boots) == (
+        before.running,
+        before.power_actions,
+        before.boots,
+    )
+    assert (after.deployments, after.cleanings) == (1, 0)

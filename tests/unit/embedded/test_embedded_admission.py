@@ -21,7 +21,7 @@ def a(kind: str, name: str, spec: dict[str, Any], **metadata: Any) -> dict[str, 
 
 
 async def test_a_rule_of_ours_refuses_with_field_and_sentence(tmp_path: Path) -> None:
-    async with served(tmp_path) as api:
+    async with served(tmp_path, crds=None) as api:
         bmc = {"address": "bogus://x", "credentialsName": "s"}
         body = a("BareMetalHost", "h1", {"online": True, "bmc": bmc})
         code, answer = await api.call("POST", HOSTS, body)
@@ -38,7 +38,7 @@ ATTACHMENTS = "/apis/metal3.io/v1alpha1/namespaces/default/hostnetworkattachment
 
 
 async def test_an_attachment_in_use_neither_changes_nor_goes_until_its_host_lets_go(tmp_path: Path) -> None:
-    async with served(tmp_path) as api:
+    async with served(tmp_path, crds=None) as api:
         attachment = a("HostNetworkAttachment", "x1", {"mode": "access", "nativeVLAN": 7})
         assert (await api.call("POST", ATTACHMENTS, attachment))[0] == 201
         interface = {"name": "eth0", "hostNetworkAttachment": {"name": "x1"}}
@@ -58,7 +58,7 @@ async def test_an_attachment_in_use_neither_changes_nor_goes_until_its_host_lets
 
 
 async def test_a_namespace_goes_although_things_in_it_use_each_other(tmp_path: Path) -> None:
-    async with served(tmp_path) as api:
+    async with served(tmp_path, crds=None) as api:
         assert (await api.call("POST", "/api/v1/namespaces", {"metadata": {"name": "lab"}}))[0] == 201
         interface = {"name": "eth0", "hostNetworkAttachment": {"name": "x1"}}
         spec = {"online": False, "networkInterfaces": [interface]}
@@ -75,7 +75,7 @@ async def test_a_namespace_goes_although_things_in_it_use_each_other(tmp_path: P
 
 async def test_a_firmware_setting_is_compared_with_the_schema_of_the_host(tmp_path: Path) -> None:
     base = "/apis/metal3.io/v1alpha1/namespaces/default"
-    async with served(tmp_path) as api:
+    async with served(tmp_path, crds=None) as api:
         cores = {"attribute_type": "Integer", "upper_bound": 8}
         schema = a("FirmwareSchema", "schema-1", {"schema": {"Cores": cores}})
         settings = a("HostFirmwareSettings", "h1", {"settings": {"Cores": 99}})

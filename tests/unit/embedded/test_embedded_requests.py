@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 from running_server import SECRETS, Caller, calling
 
+from ingot.api.baremetalhost import BARE_METAL_HOSTS
+from ingot.api.crd import crd
 from ingot.embedded.server import Running, serve
 from ingot.trust import client_context
 
@@ -20,7 +22,7 @@ HOSTS = "/apis/metal3.io/v1alpha1/namespaces/default/baremetalhosts"
 
 @pytest.fixture
 async def running(tmp_path: Path) -> AsyncIterator[Running]:
-    async with serve(tmp_path) as running:
+    async with serve(tmp_path, crds=[crd(BARE_METAL_HOSTS)]) as running:
         yield running
 
 

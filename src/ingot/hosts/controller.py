@@ -17,6 +17,7 @@ from ingot.api.meta import Key, PartialObjectMetadata, now
 from ingot.hosts.beside.companions import Companions
 from ingot.hosts.echoes import Echoes
 from ingot.hosts.host_pass import Tools
+from ingot.hosts.leaving.census import HostCensus
 from ingot.hosts.leaving.leftovers import FORGOTTEN, Leftovers
 from ingot.hosts.metrics import EVENT_TO_STATUS
 from ingot.hosts.reconciler import HostReconciler
@@ -75,6 +76,7 @@ class HostController:
         self.companions.schemas.informer.subscribe(self._schema_changed)
         self.secrets.subscribe(self._secret_changed)
         self._keeper = SecretKeeper(client, self.hosts, self.secrets)
+        self._census = HostCensus(client, self.hosts, namespace=namespace)
         self._leftovers = Leftovers(
             client, backend, self.hosts, self.forgotten, wake_host=self.controller.wake
         )
@@ -90,7 +92,8 @@ class HostController:
         return [self.hosts, self.secrets, self.forgotten, *self.companions, self.companions.schemas.informer]
 
     async def follow_backend(self) -> None:
-        """Wake the hosts that the back end has news of, until cancelled."""
+        """Wake the hosts that the back end has news of, until cancelled; and let it know which hosts there are."""
+        self._backend.follow(self._census)
         async for change in self._backend.changes():
             self._leftovers.backend_changed(change)
             if change is EVERYTHING:

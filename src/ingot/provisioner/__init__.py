@@ -16,6 +16,7 @@ from ingot.provisioner.answers import (
     Refusal,
     Sight,
 )
+from ingot.provisioner.census import Census, KnownHost
 from ingot.provisioner.orders import (
     Access,
     Component,
@@ -48,6 +49,7 @@ __all__ = [
     "BackendError",
     "BackendUnavailable",
     "Busy",
+    "Census",
     "Change",
     "Component",
     "ConfigDrive",
@@ -58,6 +60,7 @@ __all__ = [
     "FirmwareReport",
     "HostRef",
     "Inspection",
+    "KnownHost",
     "NotRegistered",
     "OwnRamdisk",
     "Permit",

@@ -18,6 +18,7 @@ from ingot.api.baremetalhost import CustomDeploy, HardwareDetails, Image
 from ingot.api.meta import Key
 from ingot.api.preprovisioningimage import ImageFormat
 from ingot.provisioner.answers import Busy, Failed, NotRegistered, Permit, Ready
+from ingot.provisioner.census import Census
 from ingot.provisioner.orders import (
     Access,
     Component,
@@ -178,6 +179,13 @@ class Provisioner(Protocol):
 
     def changes(self) -> AsyncIterator[Change]:
         """Hosts to look at again, as they change. Ends only when the back end is closed."""
+        ...
+
+    def follow(self, census: Census) -> None:
+        """Whom there is, from now on: records of hosts that are gone are found and dropped, and their machines left alone.
+
+        A record that the back end did not make is never touched.
+        """
         ...
 
     async def check(self) -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
-from contract import SETTINGS, Play
-from ironic_orders import ORDER
+from contract import KEY, SETTINGS, Play
+from ironic_orders import ORDER, Guard, until
 
+from ingot.api.meta import Key
 from ingot.provisioner import (
     Act,
+    KnownHost,
     NotRegistered,
+    Permit,
     Power,
     Ready,
     Service,
+    Vitals,
 )
 
 
@@ -139,3 +144,46 @@ async def test_after_a_restart_the_credentials_are_needed_once(play: Play):
     assert known == first
     without = replace(play.access, credentials=None)
     assert await play.backend.register(play.host, without, credentials_changed=False, again=False) == first
+
+
+class Nobody:
+    """There are no hosts any more."""
+
+    def __init__(self) -> None:
+        self.guard = Guard()
+
+    def hosts(self) -> list[KnownHost]:
+        return []
+
+    def covers(self, namespace: str) -> bool:
+        return True
+
+    def permit(self, key: Key) -> Permit:
+        assert key == KEY
+        return self.guard
+
+
+@pytest.mark.parametrize("refused", [False, True])
+async def test_the_record_of_a_host_that_is_gone_is_dropped_and_its_machine_left_alone(
+    play: Play, monkeypatch: pytest.MonkeyPatch, refused: bool
+):
+    monkeypatch.setattr("ingot.provisioner.ironic.watch.SAFETY_NET", 0.05)
+    monkeypatch.setattr("ingot.provisioner.demo.orphans.LOOK_AGAIN", 0.05)
+    await play.provisioned()
+    # The pause that has begun is still the usual one.
+    await play.stage.restart()
+    census = Nobody()
+    census.guard.refuses = {Act.DELETE} if refused else set()
+    play.backend.follow(census)
+    await until(lambda: census.guard.asked != [])
+    assert census.guard.acts[0] is Act.DELETE
+    assert census.guard.asked[0][1].holds_instance
+    if refused:
+        assert isinstance(await play.backend.vitals(play.host), Vitals)
+    else:
+        async with asyncio.timeout(20):
+            while isinstance(await play.backend.vitals(play.host), Vitals):  # noqa: ASYNC110 - nobody is told
+                await asyncio.sleep(0.02)
+    assert play.stage.powered_on()
+    assert play.stage.on_disk()
+    assert play.stage.done("power off") == play.stage.done("undeploy") == 0

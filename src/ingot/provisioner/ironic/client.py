@@ -2,8 +2,8 @@
 
 Owns the HTTP: one session, TLS, basic authentication, the microversion, and turning answers into structs or typed errors.
 Knows nothing of hosts. The version is asked for once and again when Ironic says that it no longer speaks it. A node's lock
-that is held for a moment (Ironic's own power sync does that) is waited for inside the call; a longer one is the caller's
-`Locked`.
+that is held for a moment (Ironic's own power sync does that) is waited for inside the call, and so is what Ironic, or a proxy
+before it, asks for with Retry-After; a longer wait is the caller's.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from urllib.parse import quote
 import aiohttp
 import msgspec
 
-from ingot.provisioner.ironic.errors import IronicError, Locked, Unavailable, refusal
+from ingot.provisioner.ironic.errors import IronicError, Locked, Overloaded, Unavailable, refusal
 from ingot.provisioner.ironic.inventory import InspectionData
+from ingot.provisioner.ironic.metrics import REQUESTS
 from ingot.provisioner.ironic.model import (
     FIELD_SINCE,
     LIST_FIELDS,
@@ -43,6 +44,7 @@ from ingot.provisioner.ironic.model import (
     Root,
     Validation,
     VirtualMedium,
+    add,
 )
 from ingot.provisioner.ironic.settings import IronicAccess, SettingsError
 from ingot.trust import Secret, redact
@@ -57,6 +59,9 @@ PAGE: Final = 1000
 # Ironic tells of a change while it still holds the lock, for some milliseconds; a power sync holds it for up to a second.
 LOCK_PAUSES: Final = (0.03, 0.07, 0.15, 0.3, 0.5, 1.0)
 
+LONGEST_PATIENCE: Final = 5.0
+"""Seconds that are waited inside a call where Ironic asks for it; the caller waits for more."""
+
 # Ironic asks a dead BMC several times before it gives up, and we want to hear what it says then.
 BMC_TIMEOUT: Final = 180.0
 
@@ -70,6 +75,13 @@ class _Request:
     body: object = None
     query: Mapping[str, str] = field(default_factory=dict)
     timeout: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    body: bytes
+    retry_after: str = ""
 
 
 def choose_version(newest: str) -> int:
@@ -189,6 +201,10 @@ class IronicClient:
             "POST", "/ports", {"node_uuid": node_uuid, "address": address, "pxe_enabled": pxe_enabled}
         )
 
+    async def boot_from_port(self, uuid: str) -> None:
+        """Marks the port as one that the machine boots from."""
+        await self._call("PATCH", f"/ports/{_segment(uuid)}", [add("/pxe_enabled", True)])
+
     # What only the BMC knows: Ironic asks it while we wait
 
     async def virtual_media(self, uuid: str) -> list[VirtualMedium]:
@@ -237,10 +253,10 @@ class IronicClient:
         """The minor version that is spoken; asked for on first use."""
         async with self._negotiating:
             if self._version is None:
-                status, body = await self._send(_Request("GET", ""), version=None)
-                if status != 200:
-                    raise refusal("GET /v1", status, body)
-                self._version = choose_version(self._decode(body, Root).version.version)
+                answer = await self._send(_Request("GET", ""), version=None)
+                if answer.status != 200:
+                    raise refusal("GET /v1", answer.status, answer.body)
+                self._version = choose_version(self._decode(answer.body, Root).version.version)
             return self._version
 
     # Requests
@@ -257,28 +273,34 @@ class IronicClient:
         *,
         timeout: float | None = None,
     ) -> bytes:
-        """One request, waiting a moment for a lock that somebody holds for a moment."""
+        """One request, waiting a moment for a lock that somebody holds for a moment, or as long as Ironic asks for."""
         request = _Request(method, path, body, query or {}, timeout or self._access.timeout)
         for pause in LOCK_PAUSES:
             try:
                 return await self._once(request)
             except Locked:
                 await asyncio.sleep(pause)
+            except Overloaded as overloaded:
+                if overloaded.retry_after > LONGEST_PATIENCE:
+                    raise
+                await asyncio.sleep(overloaded.retry_after)
         return await self._once(request)
 
     async def _once(self, request: _Request) -> bytes:
-        status, answer = await self._send(request, version=await self.version())
-        if status == 401 and self._read_credentials_again():
-            status, answer = await self._send(request, version=await self.version())
-        if status == 406:
+        answer = await self._send(request, version=await self.version())
+        if answer.status == 401 and self._read_credentials_again():
+            answer = await self._send(request, version=await self.version())
+        if answer.status == 406:
             # Ironic was replaced by one that speaks other versions.
             self._version = None
-            status, answer = await self._send(request, version=await self.version())
-        if status >= 400:
-            raise refusal(f"{request.method} {request.path}", status, answer)
-        return answer
+            answer = await self._send(request, version=await self.version())
+        if answer.status >= 400:
+            what = f"{request.method} {request.path}"
+            raise refusal(what, answer.status, answer.body, retry_after=answer.retry_after)
+        return answer.body
 
-    async def _send(self, request: _Request, *, version: int | None) -> tuple[int, bytes]:
+    async def _send(self, request: _Request, *, version: int | None) -> _Answer:
+        REQUESTS.labels(request.method).inc()
         headers = {"Accept": "application/json"}
         if version is not None:
             headers[VERSION_HEADER] = f"1.{version}"
@@ -297,7 +319,9 @@ class IronicClient:
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=request.timeout),
             ) as response:
-                return response.status, await response.read()
+                return _Answer(
+                    response.status, await response.read(), response.headers.get("Retry-After", "")
+                )
         except TimeoutError:
             raise Unavailable(
                 f"Ironic at {self._access.endpoint} did not answer {request.method} {request.path} "
@@ -311,8 +335,12 @@ class IronicClient:
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._read_credentials_again()
+            try:
+                tls = self._access.tls()
+            except SettingsError as error:
+                raise Unavailable(str(error)) from None
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(ssl=self._access.tls(), limit=32),
+                connector=aiohttp.TCPConnector(ssl=tls, limit=32),
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
         return self._session

@@ -2,7 +2,8 @@
 
     IronicError
     ├── Unavailable           weather: nobody answers, 5xx, 401; `BackendUnavailable` to everybody else
-    │   └── ServerError       Ironic answered 500; its text may still tell what happened to the host
+    │   ├── ServerError       Ironic answered 500; its text may still tell what happened to the host
+    │   └── Overloaded        429, or 503 with Retry-After: nothing was begun, ask again after that time
     └── Refused               Ironic understood and said no (4xx)
         ├── BadRequest        400, 406 and the like: we asked for something it does not take
         │   └── WrongState    the node moved on since it was read: read it again
@@ -37,6 +38,14 @@ class ServerError(Unavailable):
     def __init__(self, message: str, text: str) -> None:
         super().__init__(message)
         self.text = text
+
+
+class Overloaded(Unavailable):
+    """Ironic, or a proxy before it, asks for some time. `retry_after` is in seconds."""
+
+    def __init__(self, message: str, retry_after: float) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
 class Refused(IronicError):
@@ -97,7 +106,7 @@ def fault_text(body: bytes) -> str:
         return message
 
 
-def refusal(what: str, status: int, body: bytes) -> IronicError:
+def refusal(what: str, status: int, body: bytes, *, retry_after: str = "") -> IronicError:
     """The exception for an answer with an error status. `what` is the request, for the message."""
     text = redact(fault_text(body))
     message = f"Ironic answered {what} with HTTP {status}: {text or 'no reason given'}"
@@ -111,11 +120,21 @@ def refusal(what: str, status: int, body: bytes) -> IronicError:
             return NotFound(message, text)
         case 409:
             return _conflict(text)(message, text)
+        case 429 | 503 if status == 429 or retry_after:
+            return Overloaded(message, _seconds(retry_after))
         case _ if status >= 500:
             return ServerError(message, text)
         case _:
             wrong_state = "can not be performed on node" in text and "while it is in state" in text
             return (WrongState if wrong_state else BadRequest)(message, text)
+
+
+def _seconds(retry_after: str) -> float:
+    """RFC 9110 also allows a date; the clocks of two machines differ by more than such a wait, so that is a moment."""
+    try:
+        return max(0.0, float(retry_after))
+    except ValueError:
+        return 1.0
 
 
 def _conflict(text: str) -> type[Conflict]:

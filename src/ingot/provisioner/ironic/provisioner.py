@@ -16,6 +16,7 @@ from ingot.api.preprovisioningimage import ImageFormat
 from ingot.provisioner import (
     Access,
     Busy,
+    Census,
     Change,
     Component,
     Deployment,
@@ -49,6 +50,7 @@ from ingot.provisioner.ironic.firmware import firmware_components, firmware_sett
 from ingot.provisioner.ironic.inspect import inspect
 from ingot.provisioner.ironic.instance import UnusableOrder, check_order
 from ingot.provisioner.ironic.nodes import Nodes
+from ingot.provisioner.ironic.orphans import Orphans
 from ingot.provisioner.ironic.power import set_power, vitals
 from ingot.provisioner.ironic.prepare import prepare
 from ingot.provisioner.ironic.provision import provision
@@ -69,10 +71,12 @@ class IronicProvisioner:
         self._client = IronicClient(access)
         self._changes = Changes()
         self._nodes = Nodes(self._client, NodeCache(), self._changes)
-        self._watch = Watch(self._client, self._nodes.cache, self._changes)
+        self._orphans = Orphans(self._nodes)
+        self._watch = Watch(self._client, self._nodes.cache, self._changes, after_list=self._orphans.sweep)
         self._trials = Trials(self._client, self._changes)
-        self._registrar = Registrar(self._nodes, self._trials, access.ramdisk)
+        self._registrar = Registrar(self._nodes, self._trials, access.ramdisk, access.site)
         self._persistent_boot = access.persistent_boot
+        self._shared = access.shared
         self._firewall = Firewall(access.site.policy)
         self._receiver = PushReceiver(push, self._watch.take) if push else None
         self._watching: asyncio.Task[None] | None = None
@@ -226,6 +230,10 @@ class IronicProvisioner:
 
     def changes(self) -> AsyncIterator[Change]:
         return self._changes.listen()
+
+    def follow(self, census: Census) -> None:
+        if not self._shared:
+            self._orphans.census = census
 
     async def check(self) -> None:
         """Ironic answers, speaks a version we know, and has a conductor with a driver."""

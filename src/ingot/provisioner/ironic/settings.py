@@ -18,10 +18,12 @@ from urllib.parse import urlsplit
 from ingot.provisioner.ironic.site import Ramdisk, SettingsError, Site, flag
 from ingot.trust import Secret, client_context
 
-__all__ = ["IronicAccess", "PersistentBoot", "Ramdisk", "SettingsError", "Site"]
+__all__ = ["ClientCertificate", "IronicAccess", "PersistentBoot", "Ramdisk", "SettingsError", "Site"]
 
 DEFAULT_AUTH_ROOT: Final = "/opt/metal3/auth"
 DEFAULT_CA: Final = "/opt/metal3/certs/ca/tls.crt"
+DEFAULT_CLIENT_CERTIFICATE: Final = "/opt/metal3/certs/client/tls.crt"
+DEFAULT_CLIENT_KEY: Final = "/opt/metal3/certs/client/tls.key"
 _DURATION: Final = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>ms|s|m|h)?")
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
 
@@ -38,6 +40,42 @@ class PersistentBoot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClientCertificate:
+    """The operator's own certificate and its key; read when a connection pool is made."""
+
+    certificate: Path
+    key: Path
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> ClientCertificate | None:
+        """None where neither is there. One without the other is a mistake, as is a name that leads nowhere."""
+        files = []
+        for name, usual in (
+            ("IRONIC_CLIENT_CERT_FILE", DEFAULT_CLIENT_CERTIFICATE),
+            ("IRONIC_CLIENT_PRIVATE_KEY_FILE", DEFAULT_CLIENT_KEY),
+        ):
+            given = environment.get(name)
+            if given and not Path(given).is_file():
+                raise SettingsError(f"{name} names {given}, and there is no such file")
+            files.append(Path(given or usual))
+        certificate, key = files
+        if certificate.is_file() != key.is_file():
+            raise SettingsError(
+                f"a client certificate needs both its files, IRONIC_CLIENT_CERT_FILE and IRONIC_CLIENT_PRIVATE_KEY_FILE; only "
+                f"{certificate if certificate.is_file() else key} is there"
+            )
+        return cls(certificate=certificate, key=key) if certificate.is_file() else None
+
+    def load_into(self, context: ssl.SSLContext) -> None:
+        try:
+            context.load_cert_chain(self.certificate, self.key)
+        except (OSError, ssl.SSLError) as error:
+            raise SettingsError(
+                f"the client certificate {self.certificate} with the key {self.key} cannot be used: {error}"
+            ) from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IronicAccess:
     """Where Ironic is, who we are there, which ramdisk it shall boot and how, and what holds for all hosts here."""
 
@@ -45,12 +83,18 @@ class IronicAccess:
     """With the version, without a slash at the end: https://127.0.0.1:6385/v1."""
     ca_file: Path | None = None
     insecure: bool = False
+    skip_name_check: bool = False
+    """The certificate has to be of an authority we trust, but may be for another name."""
+    client_certificate: ClientCertificate | None = None
+    """Who we are, where Ironic, or what stands before it, asks for a certificate."""
     auth_folder: Path | None = None
     """Holds `username` and `password`; None: Ironic asks for no credentials."""
     ramdisk: Ramdisk = field(default_factory=Ramdisk)
     persistent_boot: PersistentBoot = PersistentBoot()
     site: Site = field(default_factory=Site)
     timeout: float = 30.0
+    shared: bool = False
+    """Another Ingot uses this Ironic too: nodes that none of our hosts owns may be its."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> IronicAccess:
@@ -63,6 +107,8 @@ class IronicAccess:
             endpoint=_endpoint(get("IRONIC_ENDPOINT") or ""),
             ca_file=ca_file if ca_file.is_file() else None,
             insecure=flag(environment, "IRONIC_INSECURE"),
+            skip_name_check=flag(environment, "IRONIC_SKIP_CLIENT_SAN_VERIFY"),
+            client_certificate=ClientCertificate.from_environment(environment),
             auth_folder=folder if folder.is_dir() else None,
             ramdisk=Ramdisk.from_environment(environment),
             persistent_boot=PersistentBoot(
@@ -71,6 +117,7 @@ class IronicAccess:
             ),
             site=Site.from_environment(environment),
             timeout=_seconds("IRONIC_CLIENT_TIMEOUT", get("IRONIC_CLIENT_TIMEOUT") or "30s"),
+            shared=flag(environment, "IRONIC_SHARED"),
         )
 
     def credentials(self) -> tuple[str, Secret] | None:
@@ -86,9 +133,17 @@ class IronicAccess:
 
     def tls(self) -> ssl.SSLContext | bool:
         """What aiohttp calls `ssl`: a context, True for the system's authorities, False to trust anybody."""
+        if not self.client_certificate and not self.skip_name_check:
+            if self.insecure:
+                return False
+            return client_context(self.ca_file) if self.ca_file else True
+        context = client_context(self.ca_file) if self.ca_file else ssl.create_default_context()
+        context.check_hostname = not (self.insecure or self.skip_name_check)
         if self.insecure:
-            return False
-        return client_context(self.ca_file) if self.ca_file else True
+            context.verify_mode = ssl.CERT_NONE
+        if self.client_certificate is not None:
+            self.client_certificate.load_into(context)
+        return context
 
 
 def _endpoint(text: str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
@@ -52,8 +52,11 @@ class Watch:
         cache: NodeCache,
         changes: Changes,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        after_list: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        """`after_list`: what is done each time that all nodes are known."""
         self._now = now
+        self._after_list = after_list
         self._client = client
         self._cache = cache
         self._changes = changes
@@ -111,6 +114,8 @@ class Watch:
             if away:
                 log.info("Ironic answers again")
             away = False
+            if self._after_list is not None:
+                await self._after_list()
             await self._pause()
 
     async def _list(self) -> None:

@@ -175,7 +175,7 @@ def access_of(path: Path) -> Access:
 @contextlib.asynccontextmanager
 async def connected(access: Access, namespace: str) -> AsyncIterator[Api]:
     connector = aiohttp.TCPConnector(ssl=access.context, limit=0)
-    timeout = aiohttp.ClientTimeout(total=None, sock_read=30)
+    timeout = aiohttp.ClientTimeout(total=None, sock_read=60)
     async with aiohttp.ClientSession(
         connector=connector, headers=access.headers, timeout=timeout, read_bufsize=2**22
     ) as session:

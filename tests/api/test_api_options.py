@@ -211,7 +211,7 @@ async def test_initial_events_of_metadata_and_tables_end_with_a_bookmark_too(api
             resourceVersionMatch="NotOlderThan",
             allowWatchBookmarks="true",
         )
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             first, mark = await stream.next(), await stream.next()
         assert (first["type"], first["object"]["kind"]) == ("ADDED", kind)
         assert mark["type"] == "BOOKMARK"

@@ -29,7 +29,7 @@ IMAGE = {
     "format": "raw",
 }
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 """Seconds, on a machine that may be busy."""
 NOW_AND_THEN = 0.05
 SOON = 0.3

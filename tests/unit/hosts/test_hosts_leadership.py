@@ -55,7 +55,7 @@ async def test_what_was_decided_before_the_lease_was_lost_is_not_done_after_it(
     rack: Rack, leadership: Leadership
 ):
     key = await rack.host(image=IMAGE)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await leadership.ended()
     await rack.settle()
     assert "deploy" not in rack.backend.machines[key].orders

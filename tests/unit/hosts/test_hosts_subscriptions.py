@@ -109,7 +109,7 @@ class Desk:
     ) -> BMCEventSubscription:
         last: BMCEventSubscription | None = None
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 while True:
                     last = await self.get(key)
                     if condition(last):
@@ -127,7 +127,7 @@ class Desk:
         return await self.until(lambda found: fragment in found.status.error)
 
     async def until_gone(self, key: Key | None = None) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while True:
                 try:
                     await self.get(key)
@@ -136,7 +136,7 @@ class Desk:
                 await asyncio.sleep(0.02)
 
     async def until_asked(self, verb: str, times: int = 1) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while self.backend.asked[verb] < times:  # noqa: ASYNC110 - the back end has no event for us
                 await asyncio.sleep(0.02)
 

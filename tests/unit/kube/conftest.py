@@ -34,7 +34,7 @@ async def client(api: ScriptedApi, tmp_path: Path) -> AsyncIterator[Client]:
 @pytest.fixture
 def eventually() -> Callable[[Callable[[], bool]], Awaitable[None]]:
     async def wait(condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             # What is waited for happens in other tasks and has no event of its own.
             while not condition():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)

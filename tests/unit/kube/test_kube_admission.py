@@ -258,7 +258,7 @@ async def test_a_new_certificate_is_served_without_a_restart(judge: Judge, tmp_p
         async with calling(server, client_context(made.ca_file)) as old_friend:
             assert (await old_friend.ask(object=widget(1)))["allowed"], "half a pair changes nothing"
         made.cert_file.write_bytes(other.cert_file.read_bytes())
-        async with asyncio.timeout(30), calling(server, client_context(other.ca_file)) as caller:
+        async with asyncio.timeout(60), calling(server, client_context(other.ca_file)) as caller:
             while True:
                 try:
                     assert (await caller.ask(object=widget(1)))["allowed"]

@@ -274,7 +274,7 @@ async def test_timers_that_fall_due_together_use_all_workers():
         await asyncio.sleep(0.02)
         # The loop is held up until all four are overdue: one ring of the alarm for all of them.
         time.sleep(0.3)  # noqa: ASYNC251
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while len(running) < 4:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         release.set()

@@ -78,7 +78,7 @@ async def live(workers: int, runs: list[tuple[str, int]], steps: list[tuple[str,
                 await asyncio.wait([task])
                 assert task.cancelled(), task.exception()
                 task = asyncio.create_task(controller.run())
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while shift.owed or shift.busy:  # noqa: ASYNC110 - the end of all work has no event of its own
             await asyncio.sleep(0.001)
     task.cancel()

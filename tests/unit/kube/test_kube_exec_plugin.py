@@ -273,7 +273,7 @@ async def test_what_a_hanging_plugin_started_ends_with_it(plugin: Plugin, tmp_pa
         if (tmp_path / "child").exists():
             break
     child = int((tmp_path / "child").read_text())
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while _runs(child):  # noqa: ASYNC110 - somebody else's process has no event of ours
             await asyncio.sleep(0.01)
 

@@ -27,7 +27,7 @@ def by_size(widget: Widget) -> Iterable[str]:
 async def running(informer: Informer) -> AsyncIterator[Informer]:
     task = asyncio.create_task(informer.run())
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await informer.synced()
         yield informer
     finally:

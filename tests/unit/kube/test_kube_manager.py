@@ -122,7 +122,7 @@ async def test_controllers_wait_until_every_cache_is_filled(
 
     manager = Manager([informer], [controller], tasks=[task_of_mine])
     running = asyncio.create_task(manager.run())
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await manager.started()
     await eventually(lambda: bool(seen and other))
     running.cancel()

@@ -39,7 +39,7 @@ from ingot.provisioner import (
 )
 from ingot.trust import Secret
 
-PATIENCE = 20
+PATIENCE = 60
 KEY = Key("rack", "h1")
 UID = "5a6f7c3e-0000-4000-8000-000000000001"
 ACCESS = Access(

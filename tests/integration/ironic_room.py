@@ -23,6 +23,8 @@ from typing import Any, TypeVar
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, Annotation, BareMetalHost
 from ingot.api.core import EVENTS, NAMESPACES, SECRETS
+from ingot.api.hostfirmwarecomponents import HOST_FIRMWARE_COMPONENTS
+from ingot.api.hostfirmwaresettings import HOST_FIRMWARE_SETTINGS
 from ingot.api.meta import Key, Object, Resource
 from ingot.embedded.server import serve
 from ingot.kube import Client, Informer, NotFound
@@ -45,6 +47,9 @@ PATIENCE = 240.0
 """Seconds, on a machine that may be busy."""
 NEEDS = "mkisofs", "genisoimage", "xorrisofs", "xorriso"
 """One of these builds Ironic's config drives."""
+
+VENDORS = "dell", "hpe", "supermicro", "lenovo", "ami"
+"""A room has one more server of each of these, beside the plain ones."""
 
 QUICK = {
     # A server that does not switch, or an agent that is gone, is noticed within a test's patience.
@@ -152,9 +157,11 @@ class Room:
     def start_farm(self) -> None:
         listen = f"127.0.0.1:{self._lab_port}"
         where = ("--state", str(self.state), "--listen", listen, "--agent-api", self.settings.base_url)
+        profiles = ["generic"] * self._servers + list(VENDORS)
+        turns = [word for profile in profiles for word in ("--profile", profile)]
         self.start(
             "lab",
-            *("lab", "farm", *where, "--count", str(self._servers), "--boot-seconds", "1"),
+            *("lab", "farm", *where, "--count", str(len(profiles)), *turns, "--boot-seconds", "1"),
             environment={},
         )
 
@@ -262,6 +269,10 @@ class Room:
         assert number < self._servers, f"the room has {self._servers} servers, and one more is asked for"
         return Host(self, number)
 
+    def server_of(self, vendor: str) -> Host:
+        """The one server that this vendor built."""
+        return Host(self, self._servers + VENDORS.index(vendor))
+
     async def changed(self) -> None:
         """Until some host has changed, or a moment is over."""
         self.check()
@@ -325,6 +336,21 @@ class Host:
 
     async def set_secret(self, name: str, **values: str) -> None:
         await self.room.client.patch(SECRETS, Key(NAMESPACE, name), {"stringData": values})
+
+    async def wants_settings(self, **settings: object) -> None:
+        """BIOS settings, once those of the machine are known."""
+        kind = HOST_FIRMWARE_SETTINGS
+        await self.room.until_object(kind, self.name, lambda found: bool(found.status.settings))
+        await self.room.client.patch(kind, self.key, {"spec": {"settings": settings}})
+
+    async def wants_firmware(self, component: str, version: str) -> None:
+        """Firmware of which the farm has an image, once the machine's components are known."""
+        kind = HOST_FIRMWARE_COMPONENTS
+        await self.room.until_object(kind, self.name, lambda found: bool(found.status.components))
+        content = f"ingot-firmware {component} {version}\n".encode() + bytes(4096)
+        image = await self.room.lab.add_image(content, name=f"{component}.bin")
+        update = {"component": component, "url": image.url}
+        await self.room.client.patch(kind, self.key, {"spec": {"updates": [update]}})
 
     async def delete(self) -> None:
         await self.room.client.delete(BARE_METAL_HOSTS, self.key)

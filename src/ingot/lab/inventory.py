@@ -37,7 +37,6 @@ def inventory(
         "memory": {"total": made.memory_mib << 20, "physical_mb": made.memory_mib},
         "bmc_address": plate.host,
         "bmc_v6address": None,
-        "bmc_mac": None,
         "system_vendor": {
             "product_name": vendor.model,
             "serial_number": serial_number(plate),
@@ -58,14 +57,21 @@ def inventory(
 
 
 def inspection_data(
-    plate: Plate, record: Record, *, boot_mac: str = "", lacks: Sequence[str] = (), error: str = ""
+    plate: Plate,
+    record: Record,
+    *,
+    logs: str,
+    boot_mac: str = "",
+    lacks: Sequence[str] = (),
+    error: str = "",
 ) -> dict[str, Any]:
     """All that the agent posts after it has looked at the hardware."""
     data: dict[str, Any] = {
         "inventory": inventory(plate, record, boot_mac=boot_mac, lacks=lacks),
         "boot_interface": boot_mac or None,
-        "configuration": {"collectors": ["default"], "managers": [MANAGER]},
+        "configuration": {"collectors": ["default", "logs"], "managers": [MANAGER]},
         "error": error or None,
+        "logs": logs,
     }
     root = default_root_device(devices(plate, record))
     return data if root is None else {"root_disk": root.shown(), **data}

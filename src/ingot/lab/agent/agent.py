@@ -16,6 +16,7 @@ from typing import Final
 from ingot.lab.agent.certificate import AgentCertificate, new_certificate
 from ingot.lab.agent.commands import Commands, PowerSwitch
 from ingot.lab.agent.ironic import IronicApi, NotTaken
+from ingot.lab.agent.logs import packed
 from ingot.lab.chassis import Chassis
 from ingot.lab.errors import LabError
 from ingot.lab.inventory import inspection_data
@@ -122,6 +123,7 @@ class Agent:
         data = inspection_data(
             self._chassis.plate,
             self._chassis.record,
+            logs=packed(self._chassis.record.log),
             boot_mac=self._ramdisk.boot_mac,
             lacks=faults.inventory_lacks,
             error=faults.inspection_error,

@@ -7,15 +7,13 @@ that it runs in a thread but has done by the time it answers. Only those that ru
 from __future__ import annotations
 
 import asyncio
-import base64
-import io
-import tarfile
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal
 
 from ingot.lab.agent.failures import command_failed
+from ingot.lab.agent.logs import packed
 from ingot.lab.agent.steps import VERSIONS, offered, run_step
 from ingot.lab.agent.work import Params, Work
 from ingot.lab.inventory import inventory
@@ -65,13 +63,7 @@ async def _install_bootloader(work: Work, _: Params) -> Any:
 
 
 async def _collect_logs(work: Work, _: Params) -> Any:
-    lines = "".join(f"{line.at.isoformat()} {line.text}\n" for line in work.chassis.record.log).encode()
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        entry = tarfile.TarInfo("agent.log")
-        entry.size = len(lines)
-        archive.addfile(entry, io.BytesIO(lines))
-    return {"system_logs": base64.b64encode(buffer.getvalue()).decode()}
+    return {"system_logs": packed(work.chassis.record.log)}
 
 
 async def _hardware(work: Work, _: Params) -> Any:

@@ -29,12 +29,6 @@ PATIENCE = 120
 SCRIPT = """
 default: {others: {seconds: 0.1}}
 """
-ELECTION = (
-    "--leader-elect",
-    "--lease-duration-seconds=4",
-    "--renew-deadline-seconds=3",
-    "--retry-period-seconds=0.5",
-)
 IMAGE = {
     "url": "https://images.example/a.raw",
     "checksum": "0" * 64,
@@ -191,12 +185,12 @@ class DemoHall:
 
     # Operators
 
-    def operator(self, script: str = SCRIPT) -> Operator:
+    def operator(self, script: str = SCRIPT, *options: str) -> Operator:
         """Start one. It stops with the hall, if it is not ended before."""
         path = self._folder / "script.yaml"
         path.write_text(script)
-        command = [INGOT, "operator", "--provisioner", "demo", "--demo-script", str(path), *ELECTION]
-        command += ["--health-listen", "127.0.0.1:0"]
+        command = [INGOT, "operator", "--provisioner", "demo", "--demo-script", str(path), "--leader-elect"]
+        command += ["--health-listen", "127.0.0.1:0", *options]
         if self._webhook:
             command += ["--webhook-listen", "127.0.0.1:0"]
         with (self._folder / "operator.log").open("ab") as log:

@@ -54,6 +54,7 @@ AT_ONCE: dict[tuple[str, str], str] = {
     ("wait call-back", "abort"): "deploy failed",
     **{(state, "abort"): "active" for state in ("service wait", "service hold", "service failed")},
 }
+AT_REST = ("enroll", "inspect wait", "manageable", "available")
 FROZEN = {
     "deploying",
     "wait call-back",
@@ -129,6 +130,7 @@ class FakeIronic:
         self.media.add_routes(routes)
         routes.add_get("/v1/ports", self._ports)
         routes.add_post("/v1/ports", self._create_port)
+        routes.add_patch("/v1/ports/{port}", self._patch_port)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.TCPSite(
@@ -304,6 +306,11 @@ class FakeIronic:
             )
         for operation in await request.json():
             *path, last = operation["path"].strip("/").split("/")
+            if last.endswith("_interface") and node["provision_state"] not in AT_REST:
+                return fault(
+                    409,
+                    f"Node {node['uuid']} can not have {last} updated unless it is in one of allowed states.",
+                )
             if last == "network_data" and operation["op"] == "add" and "links" not in operation["value"]:
                 text = f"Additional properties are not allowed ({operation['value']} were unexpected)"
                 return fault(400, f"Invalid network_data: {text}")
@@ -317,7 +324,9 @@ class FakeIronic:
                     )
                 if target is node:
                     # An interface goes back to what the driver prefers.
-                    node[last] = "redfish" if last == "raid_interface" else None
+                    node[last] = (
+                        "redfish" if last == "raid_interface" and node["driver"] == "redfish" else None
+                    )
                 else:
                     del target[last]
             else:
@@ -426,11 +435,10 @@ class FakeIronic:
             self.trials_lost -= 1
             return fault(503, "The conductor does not answer")
         node = self._of(request)
-        info = node["driver_info"]
-        if info["redfish_password"] != self.bmc_passwords.get(
-            info["redfish_address"], info["redfish_password"]
-        ):
-            text = f"Redfish exception occurred. Error: HTTP GET {info['redfish_address']}/x returned code 401. Base: no"
+        protocol = "ipmi" if node["driver"] == "ipmi" else "redfish"
+        address, password = (node["driver_info"][f"{protocol}_{key}"] for key in ("address", "password"))
+        if password != self.bmc_passwords.get(address, password):
+            text = f"Redfish exception occurred. Error: HTTP GET {address}/x returned code 401. Base: no"
             return fault(500, text)
         return web.json_response({"boot_device": "hdd", "persistent": False})
 
@@ -445,6 +453,14 @@ class FakeIronic:
             return fault(409, f"A port with MAC address {body['address']} already exists.")
         self.ports[body["address"]] = body | {"uuid": str(uuid.uuid4())}
         return web.json_response(self.ports[body["address"]], status=201)
+
+    async def _patch_port(self, request: web.Request) -> web.Response:
+        port = next(one for one in self.ports.values() if one["uuid"] == request.match_info["port"])
+        if self.nodes[port["node_uuid"]]["provision_state"] not in ("enroll", "manageable"):
+            return fault(409, f"Port {port['uuid']} can not have any connectivity attributes updated.")
+        for operation in await request.json():
+            port[operation["path"].strip("/")] = operation["value"]
+        return web.json_response(port)
 
     def _of(self, request: web.Request) -> dict[str, Any]:
         return self.node(request.match_info["node"])

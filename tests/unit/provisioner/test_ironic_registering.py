@@ -222,7 +222,7 @@ async def test_a_mac_address_of_another_host_is_refused_with_its_name(backend, i
     ironic.ports[MAC] = {"uuid": "p", "address": MAC, "node_uuid": node["uuid"], "pxe_enabled": True}
     answer = await register(backend, host, access, changed=True)
     assert isinstance(answer, Failed)
-    assert "rack~h2" in answer.message
+    assert f"the MAC address {MAC} already belongs to the host rack/h2" in answer.message
     assert MAC in answer.message
     assert len(ironic.nodes) == 1
 

@@ -1,15 +1,24 @@
 """The MAC addresses of a node, which Ironic calls ports.
 
-Ironic finds the host behind a booting ramdisk by them. A port is only ever added; inspection adds the ones it finds itself.
+Ironic finds the host behind a booting ramdisk by them, and a host that boots over the network is served at those that are marked
+for it. A port is only ever added; inspection adds the ones it finds itself, and takes the mark off those that the machine did not
+boot from: off all, where it was the BMC that was asked. So the mark is set again on the one that the boot MAC address names.
 A MAC address that already belongs to another node is a mistake in somebody's manifest and said so.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from ingot.provisioner import Access
+from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.errors import Taken
 from ingot.provisioner.ironic.model import Node
+from ingot.provisioner.ironic.names import host_key
 from ingot.provisioner.ironic.nodes import Nodes
+
+# Ironic lets the mark be changed here, and answers 409 elsewhere.
+_MARKABLE: Final = frozenset({states.ENROLL, states.MANAGEABLE})
 
 
 async def owner_of(nodes: Nodes, mac: str) -> str:
@@ -19,8 +28,10 @@ async def owner_of(nodes: Nodes, mac: str) -> str:
 
 
 def belongs_to_another(mac: str, other: Node) -> str:
+    key = host_key(other.name)
+    whose = f"the host {key}" if key is not None else other.name or "a node without a name"
     return (
-        f"the MAC address {mac} already belongs to {other.name or 'a node without a name'} (Ironic node {other.uuid}). "
+        f"the MAC address {mac} already belongs to {whose} (Ironic node {other.uuid}). "
         "One of the two hosts has the wrong bootMACAddress"
     )
 
@@ -32,9 +43,11 @@ async def ensure_ports(nodes: Nodes, node: Node, access: Access) -> str:
     )
     if not wanted:
         return ""
-    present = {port.address.lower() for port in await nodes.client.ports(node_uuid=node.uuid)}
+    present = {port.address.lower(): port for port in await nodes.client.ports(node_uuid=node.uuid)}
     for mac, boots in wanted.items():
-        if mac in present:
+        if (port := present.get(mac)) is not None:
+            if boots and not port.pxe_enabled and node.provision_state in _MARKABLE:
+                await nodes.client.boot_from_port(port.uuid)
             continue
         try:
             await nodes.client.create_port(node.uuid, mac, pxe_enabled=boots)

@@ -9,6 +9,7 @@ is made, and a node somebody else made in between is found by its name. Nothing 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
 from ingot.api.meta import Key
@@ -22,11 +23,23 @@ from ingot.provisioner.ironic.interruptions import found_nobody, was_interrupted
 from ingot.provisioner.ironic.model import FullNode, Node
 from ingot.provisioner.ironic.names import node_name
 from ingot.provisioner.ironic.nodes import Nodes
+from ingot.provisioner.ironic.orphans import made_for, mark
 from ingot.provisioner.ironic.ports import belongs_to_another, ensure_ports, owner_of
+from ingot.provisioner.ironic.reaching import Reaching
 from ingot.provisioner.ironic.reasons import explain, refuses_credentials, shorten
-from ingot.provisioner.ironic.record import Fingerprint, Record, Unsupported, differences, record_for
+from ingot.provisioner.ironic.record import (
+    RESTING,
+    Fingerprint,
+    Record,
+    Unsupported,
+    differences,
+    has_another_driver,
+    record_for,
+    waits_for_rest,
+)
 from ingot.provisioner.ironic.rules import Fact, Going, Hangs, Verb, elsewhere, facts_of, on
-from ingot.provisioner.ironic.settings import Ramdisk
+from ingot.provisioner.ironic.site import Ramdisk, Site
+from ingot.provisioner.ironic.transitions import manage
 from ingot.provisioner.ironic.trials import Asking, DidNot, Trials
 
 MOST_STEPS: Final = 4
@@ -57,15 +70,27 @@ REGISTER: Final = Verb(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _InLine:
+    """A record that is as it should be."""
+
+    settings: Fingerprint
+    credentials: Fingerprint | None
+    macs: tuple[str, ...]
+    waits: bool
+    """But for its driver or interfaces, which Ironic lets nobody change before the node is at rest."""
+
+
 class Registrar:
     """Registers hosts, and remembers which records are as they should be."""
 
-    def __init__(self, nodes: Nodes, trials: Trials, ramdisk: Ramdisk) -> None:
+    def __init__(self, nodes: Nodes, trials: Trials, ramdisk: Ramdisk, site: Site) -> None:
         self._nodes = nodes
         self._trials = trials
         self._ramdisk = ramdisk
-        self._in_line: dict[str, tuple[Fingerprint, Fingerprint]] = {}
-        """Settings and credentials of records that are as they should be."""
+        self._site = site
+        self._reaching = Reaching()
+        self._in_line: dict[str, _InLine] = {}
         self._handed_on: dict[str, Fingerprint] = {}
         self._owed: dict[Key, Fingerprint] = {}
 
@@ -73,7 +98,8 @@ class Registrar:
         self, host: HostRef, access: Access, *, credentials_changed: bool, again: bool
     ) -> Ready[Registered] | Busy | Failed | NotRegistered:
         try:
-            wanted = record_for(host, access, self._ramdisk)
+            over_v6 = bool(self._site.external_url_v6) and await self._reaching.goes_over_v6(access.address)
+            wanted = record_for(host, access, self._ramdisk, self._site, over_v6=over_v6)
         except Unsupported as problem:
             return Failed(str(problem))
         credentials = wanted.credentials_fingerprint()
@@ -82,7 +108,7 @@ class Registrar:
         if credentials is not None and credentials_changed:
             # Said once; whatever comes in between, they are handed on and tried before the host counts as registered.
             self._owed[host.key] = credentials
-        if (known := self._already_in_line(host, wanted)) is not None:
+        if (known := self._already_in_line(host, access, wanted)) is not None:
             return Ready(Registered(known.uuid))
         try:
             return await self._bring_in_line(host, access, wanted, again=again)
@@ -115,24 +141,29 @@ class Registrar:
         self._owed.pop(host.key, None)
         self._trials.forget(host.backend_id)
 
-    def _already_in_line(self, host: HostRef, wanted: Record) -> Node | None:
+    def _already_in_line(self, host: HostRef, access: Access, wanted: Record) -> Node | None:
         known = self._nodes.known(host)
         if known is None or self._owed.get(host.key) is not None:
             return None
         # Those that were handed on last may still be on trial.
         given = wanted.credentials_fingerprint() or self._handed_on.get(known.uuid)
-        in_line = self._in_line.get(known.uuid) == (wanted.fingerprint(), given)
-        managed = known.provision_state not in (states.ENROLL, states.VERIFYING)
-        return known if in_line and managed else None
+        found = self._in_line.get(known.uuid)
+        if found is None or known.provision_state in (states.ENROLL, states.VERIFYING):
+            return None
+        alike = found == _InLine(wanted.fingerprint(), given, _macs(access), found.waits)
+        at_rest = known.provision_state in (*RESTING, states.INSPECT_FAILED)
+        return known if alike and not (found.waits and at_rest) else None
 
     async def _bring_in_line(
         self, host: HostRef, access: Access, wanted: Record, *, again: bool
     ) -> Ready[Registered] | Busy | Failed | NotRegistered:
         for _ in range(MOST_STEPS):
-            node = await self._find(host, access) or await self._create(wanted)
+            node = await self._find(host, access) or await self._create(host, wanted)
             if isinstance(node, Failed | NotRegistered):
                 return node
-            if access.credentials is None and (node.uuid not in self._handed_on or _moved(node, wanted)):
+            if access.credentials is None and (
+                node.uuid not in self._handed_on or wanted.is_of_another_bmc(node)
+            ):
                 return NotRegistered("the node is another one, and has to be given the credentials")
             if _is_somebody_elses(node, host, access):
                 return Failed(
@@ -140,11 +171,12 @@ class Registrar:
                     "runs on it. "
                     "It is left alone. Remove that system first, or set spec.externallyProvisioned to manage the machine as it is"
                 )
-            if node.driver and node.driver != wanted.driver:
-                return Failed(
-                    f"Ironic has the node {node.name or node.uuid} with the driver {node.driver}, and {wanted.driver} is needed. "
-                    "Detach the host and attach it again"
-                )
+            if node.provision_state == states.INSPECT_FAILED and waits_for_rest(node, wanted):
+                # Whatever failed, failed in another way than the host is to be inspected in now.
+                await manage(self._nodes)(node)
+                continue
+            if (refused := _has_a_driver_to_stay(node, wanted)) is not None:
+                return refused
             unproven = self._unproven(host, node, wanted)
             retry = self._may_retry(host, node, again=again)
             order = {Fact.ERROR: bool(node.last_error), Fact.TOLD: retry, Fact.UNPROVEN: unproven}
@@ -155,7 +187,8 @@ class Registrar:
                 case Fail():
                     return await self._nodes.failure(decision, node)
             if node.provision_state in states.UPDATABLE:
-                node = await self._nodes.patch(node, differences(node, wanted, new_password=unproven))
+                patch = differences(node, wanted, new_password=unproven) + mark(node, host)
+                node = await self._nodes.patch(node, patch)
                 if unproven and (given := wanted.credentials_fingerprint()) is not None:
                     self._handed_on[node.uuid] = given
                     self._owed.pop(host.key, None)
@@ -185,7 +218,9 @@ class Registrar:
             self._owed.pop(host.key, None)
             return False
         # A node that was never under management may be left from a life in which we were killed.
-        return host.key in self._owed or node.provision_state == states.ENROLL or _moved(node, wanted)
+        return (
+            host.key in self._owed or node.provision_state == states.ENROLL or wanted.is_of_another_bmc(node)
+        )
 
     async def _find(self, host: HostRef, access: Access) -> FullNode | Failed | None:
         """By id, by name, by MAC address: a host is never registered twice."""
@@ -200,12 +235,12 @@ class Registrar:
             return Failed(belongs_to_another(access.boot_mac, node))
         return node
 
-    async def _create(self, wanted: Record) -> FullNode | NotRegistered:
+    async def _create(self, host: HostRef, wanted: Record) -> FullNode | NotRegistered:
         credentials = wanted.credentials_fingerprint()
         if credentials is None:
             return NotRegistered("Ironic does not know the host, and has to be given its credentials")
         try:
-            node = await self._nodes.create(wanted.to_create())
+            node = await self._nodes.create(wanted.to_create() | {"extra": made_for(host)})
         except Taken:
             # Another process, or we before we were killed, made it in between.
             node = await self._nodes.client.node(wanted.name)
@@ -247,7 +282,9 @@ class Registrar:
                     f"the new credentials do not work: {explain(text, node)}",
                     refused_credentials=refuses_credentials(text),
                 )
-        self._in_line[node.uuid] = (wanted.fingerprint(), fingerprint)
+        self._in_line[node.uuid] = _InLine(
+            wanted.fingerprint(), fingerprint, _macs(access), waits_for_rest(node, wanted)
+        )
         # Nobody says that they changed: Ironic was given these by whoever was there before us.
         self._handed_on.setdefault(node.uuid, fingerprint)
         self._nodes.attempts.done(node.uuid, Scope.STATE)
@@ -265,7 +302,17 @@ def _is_somebody_elses(node: FullNode, host: HostRef, access: Access) -> bool:
     )
 
 
-def _moved(node: FullNode, wanted: Record) -> bool:
-    """Another BMC or another user: the password Ironic has is not for that one."""
-    keys = [key for key in ("redfish_address", "redfish_username") if key in wanted.driver_info]
-    return any(node.driver_info.get(key) != wanted.driver_info[key] for key in keys)
+def _has_a_driver_to_stay(node: FullNode, wanted: Record) -> Busy | Failed | None:
+    """Another driver is chosen only for a node at rest."""
+    if not has_another_driver(node, wanted) or node.provision_state in RESTING:
+        return None
+    found = f"Ironic has the node {node.name or node.uuid} with the driver {node.driver}, and {wanted.driver} is needed"
+    if states.is_busy(node.provision_state):
+        return Busy(f"{found}; it is changed as soon as the node is at rest")
+    return Failed(
+        f"{found}. That cannot be changed while it is {node.provision_state}. Detach the host and attach it again"
+    )
+
+
+def _macs(access: Access) -> tuple[str, ...]:
+    return (access.boot_mac, *access.nic_macs)

@@ -39,7 +39,7 @@ class Wanted:
 
 def wanted(body: Mapping[str, Any], storage_path: str) -> Wanted:
     """What a client asks for; a `Refusal` when it makes no sense."""
-    raid_type = body.get("RAIDType") or _FROM_TYPE.get(str(body.get("VolumeType")), "")
+    raid_type = str(body.get("RAIDType") or _FROM_TYPE.get(str(body.get("VolumeType")), ""))
     if raid_type not in TYPES:
         raise Refusal(
             400, "PropertyMissing", f"RAIDType must be one of {', '.join(TYPES)}.", args=["RAIDType"]
@@ -49,9 +49,7 @@ def wanted(body: Mapping[str, Any], storage_path: str) -> Wanted:
         raise Refusal(400, "PropertyValueFormatError", "CapacityBytes must be a number of bytes.")
     if name is not None and not isinstance(name, str):
         raise Refusal(400, "PropertyValueTypeError", "Name must be text.")
-    return Wanted(
-        raid_type=str(raid_type), capacity=capacity, drives=_drives(body, storage_path), name=name or ""
-    )
+    return Wanted(raid_type=raid_type, capacity=capacity, drives=_drives(body, storage_path), name=name or "")
 
 
 def _drives(body: Mapping[str, Any], storage_path: str) -> tuple[str, ...]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import logging
 import os
+import resource
 from collections.abc import AsyncIterator, Iterator
 from copy import deepcopy
 from datetime import UTC, datetime
@@ -33,6 +35,11 @@ from ingot.lab.redfish import Bmc
 from ingot.lab.settings import FarmSettings
 from ingot.lab.views import AddedImage, Change
 from ingot.trust import Authority, Certificate, ServingTls, client_context, kept_token
+
+_log = logging.getLogger(__name__)
+
+_FILES_OF_A_SERVER: Final = 8
+_FILES_OF_THE_FARM: Final = 256
 
 
 class Farm:
@@ -84,6 +91,7 @@ class Farm:
     async def running(cls, settings: FarmSettings) -> AsyncIterator[Self]:
         """A farm that serves until the block ends; its servers are then left as they are."""
         async with _ledger(settings.state / "lab") as ledger:
+            _allow_open_files(settings.servers)
             farm = await asyncio.to_thread(cls, settings, ledger)
             renewal = asyncio.create_task(farm._tls.keep())
             try:
@@ -192,6 +200,22 @@ class Farm:
         # The servers stay where they were built, also when the control face moves.
         hosts = dict.fromkeys((self._settings.listen_host, self.lab.host, "localhost"))
         return self._authority.issue(self._folder, "lab", list(hosts))
+
+
+def _allow_open_files(servers: int) -> None:
+    """A server has a listener for its BMC, one for its agent, and connections to both; a shell allows 1,024 files at first."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES_OF_A_SERVER * servers + _FILES_OF_THE_FARM
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, allowed), hard))
+        if allowed < wanted:
+            _log.warning(
+                "%d servers may need %d open files, and this process may have %d: raise `ulimit -n`",
+                servers,
+                wanted,
+                allowed,
+            )
 
 
 @contextlib.asynccontextmanager

@@ -5,6 +5,7 @@ A handler costs a fraction of an application's memory: a farm has a thousand BMC
 
 from __future__ import annotations
 
+import errno
 import random
 import ssl
 from collections.abc import Awaitable, Callable
@@ -61,10 +62,13 @@ class Listener:
                 refused = error
             else:
                 return port
-        raise LabError(
-            f"cannot listen on {self._host}:{self._port}: {refused.strerror if refused else 'no port is free'}. "
-            "The port was chosen when the lab was built; end the program that uses it now."
-        ) from refused
+        advice = ""
+        if refused is not None and refused.errno == errno.EADDRINUSE:
+            advice = " The port was chosen when the lab was built; end the program that uses it now."
+        elif refused is not None and refused.errno == errno.EADDRNOTAVAIL:
+            advice = " This machine does not have the address; build the lab in another --network."
+        why = refused.strerror if refused else "no port is free"
+        raise LabError(f"cannot listen on {self._host}:{self._port}: {why}.{advice}") from refused
 
     async def stop(self) -> None:
         runner, self._runner = self._runner, None

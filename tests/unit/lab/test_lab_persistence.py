@@ -247,6 +247,15 @@ async def test_a_farm_that_listens_elsewhere_still_vouches_for_its_servers(
             assert (await bench.server()).power == "Off"
 
 
+async def test_a_network_that_this_machine_does_not_have_is_named(tmp_path: Path) -> None:
+    settings = FarmSettings(
+        state=tmp_path, servers=1, agent_api="https://127.0.0.1:1", network="203.0.113.0/24"
+    )
+    with pytest.raises(LabError, match=r"cannot listen on 203\.0\.113\.1:.*another --network"):
+        async with Farm.running(settings):
+            pass
+
+
 async def test_an_image_that_was_being_written_is_written_to_its_end_and_counts_once(
     killable: Bench, farm: FarmProcess
 ) -> None:
@@ -283,8 +292,8 @@ async def test_the_list_shows_what_a_person_in_front_of_the_servers_sees(
     arguments = ["list", "--state", str(killable.state)]
     shown = await asyncio.to_thread(CliRunner().invoke, lab_command, arguments)
     head, row = shown.output.splitlines()
-    assert head.split() == ["NAME", "POWER", "RUNS", "HOST", "NAME", "DEPLOYED", "CLEANED", "BMC"]
-    assert row.split() == ["server-1", "On", "nothing", "-", "0", "0", killable.plate.bmc_address]
+    assert head.split() == ["NAME", "POWER", "RUNS", "HOST", "NAME", "DEPLOYED", "CLEANED", "FAULTS", "BMC"]
+    assert row.split() == ["server-1", "On", "nothing", "-", "0", "0", "-", killable.plate.bmc_address]
     as_json = await asyncio.to_thread(CliRunner().invoke, lab_command, [*arguments, "-o", "json"])
     assert json.loads(as_json.output)[0]["power_actions"][0]["what"] == "On"
 

@@ -55,6 +55,10 @@ SAID = [
     ),
     ("Timeout reached while cleaning the node", "the ramdisk on the host did not report in time"),
     (
+        "Failed to get power state for node U. Error: IPMI call failed: power status.",
+        "the BMC at https://10.0.0.7 does not answer over IPMI, or refused the user name or password",
+    ),
+    (
         "Redfish connection failed for node U: SSLError CERTIFICATE_VERIFY_FAILED",
         "the certificate of the BMC at https://10.0.0.7 is not trusted",
     ),

@@ -19,6 +19,7 @@ from ingot.provisioner.ironic.attempts import Retry, Scope
 from ingot.provisioner.ironic.begun import Kind
 from ingot.provisioner.ironic.carrying_out import Deed, carry_out
 from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Wait, busy, cleans_by_hand
+from ingot.provisioner.ironic.drivers import own_raid_interface
 from ingot.provisioner.ironic.firmware_steps import Steps, firmware_steps
 from ingot.provisioner.ironic.model import FullNode, add, remove
 from ingot.provisioner.ironic.nodes import Nodes
@@ -175,8 +176,10 @@ async def _begin(nodes: Nodes, node: FullNode, name: str, plan: list[Round], at:
 
 
 def _controlled_by(node: FullNode) -> str:
-    """Ironic's interface to the RAID controller. While another is chosen it is the driver's own, which is called like it."""
-    return node.driver if node.raid_interface == raid.SOFTWARE else node.raid_interface or raid.NONE
+    """Ironic's interface to the RAID controller; while the ramdisk makes volumes, the one that the driver goes back to."""
+    if node.raid_interface == raid.SOFTWARE:
+        return own_raid_interface(node.driver) or raid.NONE
+    return node.raid_interface or raid.NONE
 
 
 async def _choose_interface(nodes: Nodes, node: FullNode, target: raid.Target) -> FullNode:

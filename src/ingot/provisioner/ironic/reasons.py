@@ -44,6 +44,8 @@ _IMAGE_MISSING: Final = re.compile(
 )
 _CHECKSUM: Final = re.compile(r"checksum|hash (?:mismatch|does not match)|failed to verify", re.I)
 _NOWHERE_TO_SERVE_FROM: Final = re.compile(r"Could not attach device .*NoneType")
+# ipmitool ends in the same way whatever was wrong, and Ironic does not repeat what it printed.
+_IPMI: Final = re.compile(r"IPMI call failed", re.I)
 _NO_AGENT: Final = re.compile(r"Timeout reached while", re.I)
 _AGENT: Final = re.compile(r"Connection to agent failed", re.I)
 
@@ -79,6 +81,10 @@ def known_cause(text: str, node: Node) -> str:
     if _BMC_GARBLED.search(text):
         return (
             f"{bmc} gives answers that cannot be read; a reset of the BMC, or newer firmware for it, may help"
+        )
+    if _IPMI.search(text):
+        return (
+            f"{bmc} does not answer over IPMI, or refused the user name or password: IPMI does not tell which"
         )
     if _CHECKSUM.search(text):
         return "the image does not match its checksum"

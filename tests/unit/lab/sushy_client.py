@@ -168,7 +168,7 @@ def update(client: Any, system: Any, given: Told) -> Told:
     """BIOS firmware: the task waits for a boot, and then it is done."""
     monitor = client.get_update_service().simple_update(given["image"])
     states: list[str] = []
-    while not states or states[-1] == "Running":
+    while not states or states[-1] == "New":
         states.append(monitor.get_task().task_state.value)
     waits = client.get_task_monitor(monitor.task_monitor_uri).is_processing
     system.reset_system(sushy.RESET_FORCE_RESTART)

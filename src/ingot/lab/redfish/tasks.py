@@ -18,7 +18,7 @@ SERVICE: Final = f"{BASE}/TaskService"
 TASKS: Final = f"{SERVICE}/Tasks"
 MONITORS: Final = f"{SERVICE}/TaskMonitors"
 _JOB_STATES: Final = {
-    "New": "New",
+    "New": "Downloading",
     "Pending": "Scheduled",
     "Running": "Running",
     "Completed": "Completed",

@@ -86,7 +86,7 @@ async def _simple_update(call: Call) -> Answer:
             503, "ServiceTemporarilyUnavailable", "An update is under way; only one at a time can be."
         )
     work = UpdateFirmware(url=url, component=_target(call.body.get("Targets")))
-    task = begin(server.parts, work, "Firmware update", prefix=server.profile.task_prefix)
+    task = begin(server.parts, work, "Firmware update", prefix=server.profile.task_prefix, state="New")
     server.chassis.note(f"firmware update by task {task.id}")
     await server.save()
     server.workshop.take(task)

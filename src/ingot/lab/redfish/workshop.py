@@ -7,6 +7,7 @@ cannot be fetched, or is none, ends the task with the reason. Tasks that wait fo
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import re
 from collections.abc import Callable, Coroutine, Sequence
@@ -26,13 +27,6 @@ _LONGEST_HEADER: Final = 100
 _HEADER: Final = re.compile(rb"ingot-firmware (bios|bmc|nic) ([0-9A-Za-z._-]{1,64})\n")
 _VERSION: Final = re.compile(r"\d+(?:\.\d+)+")
 _NAMES: Final = (("bmc", ("bmc", "idrac", "ilo", "xcc")), ("nic", ("nic", "eth")), ("bios", ("bios", "uefi")))
-
-
-async def _ended(works: Sequence[asyncio.Task[None]]) -> None:
-    for work in works:
-        work.cancel()
-    if works:
-        await asyncio.wait(works)
 
 
 class Unfit(Exception):
@@ -95,7 +89,9 @@ class Workshop:
             await chassis.save()
         except Exception:  # the edge of the task: one server's bug must not end the farm
             _log.exception("%s: task %s ended by a bug", chassis.plate.name, task.id)
-            chassis.note(f"task {task.id} ended by a bug of the lab; its log has the trace")
+            fail(task, "The BMC has a bug; the lab's log has it.")
+            with contextlib.suppress(OSError):
+                await chassis.save()
         finally:
             self._busy.pop(task.id, None)
 
@@ -107,13 +103,15 @@ class Workshop:
             fail(task, f"{error}.")
             return
         task.percent, task.message = 50, f"The image is {work.component} {work.version}."
-        await chassis.save()
         await asyncio.sleep(self._machine.timings.task)
         if work.component == "bios" and not chassis.faults.fail_tasks:
-            # The state that tells a client that it is its turn now: the server must be restarted.
+            # Only now may a client restart the server. Ironic does so as soon as a task is more than new, and only once:
+            # a boot that comes before the image is ready would be for nothing.
             task.state = "Pending"
             task.message += " It is applied when the server boots."
             return
+        task.state = "Running"
+        await chassis.save()
         if work.component == "bmc" and not chassis.faults.fail_tasks:
             await self._restart(self._machine.timings.bmc_restart)
         finish(chassis.record.components, task, chassis.faults)
@@ -125,6 +123,13 @@ class Workshop:
             chassis.note(f"{what} was fetched: {image.size} bytes, sha256 {image.sha256}")
             image.file.seek(0)
             return identify(image.file.read(_LONGEST_HEADER), work.url, work.component)
+
+
+async def _ended(works: Sequence[asyncio.Task[None]]) -> None:
+    for work in works:
+        work.cancel()
+    if works:
+        await asyncio.wait(works)
 
 
 def identify(start: bytes, url: str, target: str) -> tuple[str, str]:

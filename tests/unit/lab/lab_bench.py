@@ -43,10 +43,14 @@ class Bench:
     state: Path
     lab: Lab
     ironic: LabIronic
+    number: int = 0
+    """Which of the farm's servers is on the bench."""
+    ramdisk_url: str = ""
+    """A ramdisk of its own; the farm's when there is none."""
 
     @property
     def plate(self) -> Plate:
-        return self.lab.file.servers[0]
+        return self.lab.file.servers[self.number]
 
     async def server(self) -> ServerView:
         return await self.lab.server(self.plate.name)
@@ -87,8 +91,8 @@ class Bench:
         status, body, _ = await self.bmc("POST", "Actions/ComputerSystem.Reset", {"ResetType": kind})
         assert status == 204, body
 
-    async def insert(self, url: str) -> None:
-        path = "/redfish/v1/Managers/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia"
+    async def insert(self, url: str, slot: str = "Cd") -> None:
+        path = f"/redfish/v1/Managers/1/VirtualMedia/{slot}/Actions/VirtualMedia.InsertMedia"
         status, body, _ = await self.bmc("POST", path, {"Image": url})
         assert status == 204, body
 
@@ -106,7 +110,7 @@ class Bench:
     async def boot_ramdisk(self) -> None:
         """Switch on into the ramdisk and return when its agent was heard."""
         heard = len(self.ironic.heartbeats)
-        await self.boot_medium(self.lab.file.ramdisk_url)
+        await self.boot_medium(self.ramdisk_url or self.lab.file.ramdisk_url)
 
         async def spoke() -> bool:
             return len(self.ironic.heartbeats) > heard

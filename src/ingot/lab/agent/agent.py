@@ -172,7 +172,7 @@ class Agent:
         else:
             certificate = await asyncio.to_thread(new_certificate, file, host)
         listener = Listener(
-            self._commands.app(), host=host, port=self._ramdisk.port, context=certificate.context()
+            self._commands.answer, host=host, port=self._ramdisk.port, context=certificate.context()
         )
         await self._listen(listener)
         try:

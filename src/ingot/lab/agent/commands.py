@@ -13,7 +13,7 @@ import hmac
 import logging
 import ssl
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
@@ -31,7 +31,6 @@ from ingot.lab.settings import Timings
 
 _log = logging.getLogger(__name__)
 _LARGEST_COMMAND: Final = 128 << 20
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class PowerSwitch(Protocol):
@@ -61,15 +60,24 @@ class Commands:
         self._started = datetime.now(UTC)
         self._group: asyncio.TaskGroup | None = None
 
-    def app(self) -> web.Application:
-        app = web.Application(client_max_size=_LARGEST_COMMAND, middlewares=[_in_its_form])
-        for base in ("/v1", ""):
-            app.router.add_get(f"{base}/status", self._status)
-            for path in (f"{base}/commands", f"{base}/commands/"):
-                app.router.add_get(path, self._list)
-                app.router.add_post(path, self._take)
-            app.router.add_get(base + "/commands/{id}", self._show)
-        return app
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Any request to the agent. One handler and no application: a farm has many agents."""
+        try:
+            return await self._answer(request)
+        except _Refused as refused:
+            return _fault(refused.status, str(refused))
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        match request.method, request.path.removeprefix("/v1").rstrip("/").split("/"):
+            case "GET", ["", "status"]:
+                return self._status()
+            case "GET", ["", "commands"]:
+                return self._list(request)
+            case "POST", ["", "commands"]:
+                return await self._take(request)
+            case "GET", ["", "commands", wanted]:
+                return self._show(request, wanted)
+        raise _Refused(404, f"404 Not Found: {request.method} {request.path}")
 
     def start(self, group: asyncio.TaskGroup) -> None:
         """Take commands, and go on with those that were running when the farm was killed."""
@@ -79,25 +87,24 @@ class Commands:
                 self._chassis.note(f"{_called(command)} runs again from its start")
                 group.create_task(self._run(command, _order(command.name)))
 
-    async def _status(self, _: web.Request) -> web.Response:
+    def _status(self) -> web.Response:
         return web.json_response({"started_at": self._started.timestamp(), "version": AGENT_VERSION})
 
-    async def _list(self, request: web.Request) -> web.Response:
+    def _list(self, request: web.BaseRequest) -> web.Response:
         self._check_token(request)
         return web.json_response({"commands": [_shown(command) for command in self._ramdisk.commands]})
 
-    async def _show(self, request: web.Request) -> web.Response:
+    def _show(self, request: web.BaseRequest, wanted: str) -> web.Response:
         self._check_token(request)
-        wanted = request.match_info["id"]
         for command in self._ramdisk.commands:
             if command.id == wanted:
                 return web.json_response(_shown(command))
         raise _Refused(404, f"Not found: Command Result with id {wanted} not found.")
 
-    async def _take(self, request: web.Request) -> web.Response:
+    async def _take(self, request: web.BaseRequest) -> web.Response:
         self._check_token(request)
         try:
-            given = msgspec.json.decode(await request.read(), type=_Given)
+            given = msgspec.json.decode(await _body(request), type=_Given)
         except msgspec.DecodeError:
             raise _Refused(400, "400 Bad Request: Missing or invalid name or params") from None
         if "." not in given.name:
@@ -157,7 +164,7 @@ class Commands:
             "details": failure.details,
         }
 
-    def _check_token(self, request: web.Request) -> None:
+    def _check_token(self, request: web.BaseRequest) -> None:
         given = request.query.get("agent_token", "")
         if not given or not hmac.compare_digest(given.encode(), self._ramdisk.token.encode()):
             raise _Refused(401, "401 Unauthorized: Token invalid.")
@@ -176,14 +183,13 @@ class _Refused(Exception):
         self.status = status
 
 
-@web.middleware
-async def _in_its_form(request: web.Request, handler: Handler) -> web.StreamResponse:
-    try:
-        return await handler(request)
-    except _Refused as refused:
-        return _fault(refused.status, str(refused))
-    except web.HTTPError as error:
-        return _fault(error.status, f"{error.status} {error.reason}: {request.method} {request.path}")
+async def _body(request: web.BaseRequest) -> bytes:
+    whole = bytearray()
+    async for piece in request.content.iter_any():
+        whole += piece
+        if len(whole) > _LARGEST_COMMAND:
+            raise _Refused(413, f"413 Request Entity Too Large: more than {_LARGEST_COMMAND} bytes")
+    return bytes(whole)
 
 
 def _order(name: str) -> Order:

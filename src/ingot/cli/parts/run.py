@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -20,8 +21,10 @@ from ingot.kube import Client, Informer, Unavailable
 from ingot.lab import labfile
 from ingot.lab.manifests import manifests
 from ingot.services.environment import ensure
+from ingot.trust import TrustError
 
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+RENEW_EVERY: Final = 3600.0
 
 
 async def bring_up(state: StateFolder, wishes: Wishes, show: Show) -> None:
@@ -34,6 +37,7 @@ async def bring_up(state: StateFolder, wishes: Wishes, show: Show) -> None:
         ports = kept_ports(state.run, plan.LISTENERS)
         supervisor = Supervisor(state.run, plan.parts(state, ports, trusted, wishes), on_change=show.parts)
         tending = asyncio.create_task(_tend(state, wishes, supervisor, show))
+        renewing = asyncio.create_task(_renew(state, show))
         # It ends by itself only by an error: that stops the parts too, and is raised below.
         tending.add_done_callback(lambda _: supervisor.stop())
         for number in STOP_SIGNALS:
@@ -43,9 +47,21 @@ async def bring_up(state: StateFolder, wishes: Wishes, show: Show) -> None:
         try:
             await supervisor.run()
         finally:
+            renewing.cancel()
             tending.cancel()
             with suppress(asyncio.CancelledError):
                 await tending
+
+
+async def _renew(state: StateFolder, show: Show) -> None:
+    """Renew the certificate of Ironic and its front server when it is due; both take up new files while they run."""
+    while True:
+        await asyncio.sleep(RENEW_EVERY * random.uniform(0.9, 1.1))  # noqa: S311 - jitter
+        try:
+            await asyncio.to_thread(plan.make_ready, state)
+        except (OSError, TrustError) as error:
+            # What is served is good for weeks; somebody has until then to mend it.
+            show.say(f"certificates cannot be renewed: {error}")
 
 
 def _stop(supervisor: Supervisor, tending: asyncio.Task[None], show: Show) -> None:

@@ -111,8 +111,7 @@ class Lab:
             ) as answer:
                 content = await answer.read()
                 if answer.status >= 300:
-                    text = content.decode("utf-8", "replace")[:500]
-                    raise LabError(f"the lab answers HTTP {answer.status}: {text}")
+                    raise LabError(_told(answer.status, content))
                 return content
         except (aiohttp.ClientError, TimeoutError) as error:
             raise LabError(f"the lab at {base} does not answer ({error}); is the farm running?") from error
@@ -120,3 +119,15 @@ class Lab:
 
 def _path(name: str) -> str:
     return f"/servers/{quote(name, safe='')}"
+
+
+class _Error(msgspec.Struct):
+    error: str
+
+
+def _told(status: int, content: bytes) -> str:
+    """The farm's own sentence, where it has one."""
+    try:
+        return msgspec.json.decode(content, type=_Error).error
+    except msgspec.DecodeError:
+        return f"the lab answers HTTP {status}: {content.decode('utf-8', 'replace')[:500]}"

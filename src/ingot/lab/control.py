@@ -96,6 +96,8 @@ class Control:
     async def _in_words(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
             return await handler(request)
+        except _NotThere as error:
+            return _error(404, str(error))
         except LabError as error:
             return _error(400, str(error))
         except msgspec.DecodeError as error:
@@ -115,7 +117,7 @@ class Control:
         change = msgspec.json.decode(await request.read(), type=Change)
         found = [chassis for chassis in self._farm.chassis() if query.fits(chassis)]
         if not found:
-            raise web.HTTPNotFound(text=f"the lab has no server that fits {query.name!r}")
+            raise _NotThere(f"the lab has no server that fits {query.name!r}")
         await asyncio.gather(*(self._farm.change(chassis, change) for chassis in found))
         return _json(Changed(names=[chassis.plate.name for chassis in found]))
 
@@ -160,7 +162,11 @@ class Control:
         for chassis in self._farm.chassis():
             if chassis.plate.name == name:
                 return chassis
-        raise web.HTTPNotFound(text=f"the lab has no server {name!r}")
+        raise _NotThere(f"the lab has no server {name!r}")
+
+
+class _NotThere(LabError):
+    """No server has this name."""
 
 
 class _Query(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

@@ -8,7 +8,7 @@ import click
 import msgspec
 import yaml
 
-from ingot.cli.lab.talking import ask, how_many
+from ingot.cli.lab.talking import PlainYaml, ask, how_many
 from ingot.cli.parts.state import StateFolder, state_option
 from ingot.lab.faults import Faults, Planned
 from ingot.lab.views import Change
@@ -28,9 +28,13 @@ class Given(click.ParamType[tuple[str, Any]]):
         if name not in _FIELDS:
             self.fail(f"{name!r} is no fault; there are {', '.join(_FIELDS)}", param, ctx)
         try:
-            return name, msgspec.convert(yaml.safe_load(text) if given else True, _FIELDS[name].type)
+            return name, msgspec.convert(_value(text) if given else True, _FIELDS[name].type, strict=False)
         except (msgspec.ValidationError, yaml.YAMLError) as error:
             self.fail(f"{text!r} is no value for {name}: {error}", param, ctx)
+
+
+def _value(text: str | BinaryIO) -> Any:
+    return yaml.load(text, PlainYaml)  # noqa: S506 - it is a SafeLoader
 
 
 @click.command()
@@ -66,7 +70,7 @@ def plan(pattern: str, file: BinaryIO | None, state: StateFolder) -> None:
     - {after: 60, faults: {slow_seconds: 2}}
     """
     try:
-        steps = msgspec.convert(yaml.safe_load(file) if file else [], list[Planned])
+        steps = msgspec.convert(_value(file) if file else [], list[Planned])
     except (msgspec.ValidationError, yaml.YAMLError) as error:
         raise click.ClickException(f"the plan cannot be used: {error}") from error
     names = ask(state, lambda lab: lab.change(pattern, Change(plan=steps)))

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 import click
 import msgspec
+import yaml
 
 from ingot.cli.parts.sentences import errors_as_sentences
 from ingot.cli.parts.state import StateFolder
@@ -18,6 +19,16 @@ T = TypeVar("T")
 output_option: Final = click.option(
     "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
+
+
+class PlainYaml(yaml.SafeLoader):
+    """YAML in which On, Off, yes and no are words, as everybody expects them to be, and only true and false are not."""
+
+
+PlainYaml.yaml_implicit_resolvers = {
+    first: [(tag, rule) for tag, rule in rules if first in "tTfF" or tag != "tag:yaml.org,2002:bool"]
+    for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
 
 
 def ask(state: StateFolder, question: Callable[[Lab], Awaitable[T]]) -> T:

@@ -70,7 +70,6 @@ FROZEN = {
 
 class FakeIronic:
     def __init__(self, certificate: Certificate, username: str = "ingot", password: str = "right") -> None:
-        self._certificate = certificate
         self.username, self.password = username, password
         self.nodes: dict[str, dict[str, Any]] = {}
         self.ports: dict[str, dict[str, Any]] = {}
@@ -92,6 +91,8 @@ class FakeIronic:
         self.page_limit = 1000
         self.locks_left = 0
         self.errors_left = 0
+        self.overloaded: list[str] = []
+        self.tls = certificate.server_context()
         self.lost_verb = ""
         self.no_worker_for = ""
         self.no_firmware = False
@@ -137,7 +138,7 @@ class FakeIronic:
             self._runner,
             "127.0.0.1",
             port,
-            ssl_context=self._certificate.server_context(),
+            ssl_context=self.tls,
             reuse_address=True,
         ).start()
         self.port = self._runner.addresses[0][1]
@@ -245,6 +246,10 @@ class FakeIronic:
         if self.errors_left:
             self.errors_left -= 1
             return fault(500, "Unable to establish connection to https://127.0.0.1:8089")
+        if self.overloaded and request.path != "/v1":
+            answer = fault(503, "The service is unavailable")
+            answer.headers["Retry-After"] = self.overloaded.pop(0)
+            return answer
         version = request.headers.get("X-OpenStack-Ironic-API-Version")
         if request.path != "/v1" and (version is None or int(version[2:]) > int(self.newest[2:])):
             return fault(406, f"Version {version} was requested but is unsupported.")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ssl
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from fake_ironic import FakeIronic
@@ -18,6 +20,7 @@ from ingot.provisioner.ironic.errors import (
     IronicError,
     Locked,
     NotFound,
+    Overloaded,
     ServerError,
     Taken,
     Unavailable,
@@ -25,6 +28,8 @@ from ingot.provisioner.ironic.errors import (
     fault_text,
     refusal,
 )
+from ingot.provisioner.ironic.settings import ClientCertificate
+from ingot.trust import Authority, Certificate
 
 
 @pytest.fixture
@@ -185,3 +190,87 @@ def test_the_environment_of_metal3_is_understood(tmp_path):
 def test_a_wrong_setting_is_named(change, words):
     with pytest.raises(SettingsError, match=words):
         IronicAccess.from_environment(GOOD | change)
+
+
+async def test_ironic_is_given_the_time_it_asks_for(client, ironic: FakeIronic):
+    ironic.add_node(NODE)
+    ironic.overloaded = ["0.05", "0"]
+    assert (await client.node(NODE)).name == NODE
+    assert ironic.overloaded == []
+
+
+async def test_a_longer_time_is_left_to_the_caller(client, ironic: FakeIronic):
+    ironic.add_node(NODE)
+    ironic.overloaded = ["120"]
+    with pytest.raises(Overloaded) as overloaded:
+        await client.node(NODE)
+    assert overloaded.value.retry_after == 120
+    assert isinstance(overloaded.value, BackendUnavailable)
+
+
+@pytest.mark.parametrize(
+    ("status", "retry_after", "expected"),
+    [
+        (503, "", ServerError),
+        (503, "3", Overloaded),
+        (429, "", Overloaded),
+        (503, "Wed, 21 Oct 2026 07:28:00 GMT", Overloaded),
+    ],
+)
+def test_only_who_asks_for_time_gets_it(status, retry_after, expected):
+    assert type(refusal("GET /v1/nodes", status, b"", retry_after=retry_after)) is expected
+
+
+@pytest.fixture
+def strict(ironic: FakeIronic, certificate: Certificate, tmp_path: Path) -> Certificate:
+    """An Ironic, or what stands before it, that speaks only with those who have a certificate of its CA."""
+    authority = Authority(tmp_path / "clients")
+    context = certificate.server_context()
+    context.load_verify_locations(authority.ca_file)
+    context.verify_mode = ssl.CERT_REQUIRED
+    ironic.tls = context
+    return authority.issue(tmp_path, "operator", ["127.0.0.1"])
+
+
+async def test_who_we_are_is_proven_by_a_certificate(
+    ironic: FakeIronic, where: IronicAccess, strict: Certificate
+):
+    await ironic.stop()
+    await ironic.start()
+    at = replace(where, endpoint=ironic.url)
+    async with IronicClient(at) as nobody:
+        with pytest.raises(Unavailable):
+            await nobody.version()
+    ours = ClientCertificate(certificate=strict.cert_file, key=strict.key_file)
+    async with IronicClient(replace(at, client_certificate=ours)) as somebody:
+        assert await somebody.version() == 110
+
+
+async def test_a_certificate_that_does_not_fit_its_key_is_said(
+    where: IronicAccess, strict: Certificate, certificate
+):
+    wrong = ClientCertificate(certificate=strict.cert_file, key=certificate.key_file)
+    async with IronicClient(replace(where, client_certificate=wrong)) as client:
+        with pytest.raises(Unavailable, match="client certificate"):
+            await client.version()
+
+
+async def test_the_name_in_the_certificate_is_passed_over_only_where_that_is_asked_for(
+    ironic: FakeIronic, where: IronicAccess
+):
+    by_name = replace(where, endpoint=f"https://localhost:{ironic.port}/v1")
+    async with IronicClient(by_name) as strict:
+        with pytest.raises(Unavailable):
+            await strict.version()
+    async with IronicClient(replace(by_name, skip_name_check=True)) as lenient:
+        assert await lenient.version() == 110
+
+
+def test_half_a_client_certificate_is_a_mistake(tmp_path: Path):
+    (tmp_path / "tls.crt").write_text("x")
+    half = {"IRONIC_CLIENT_CERT_FILE": str(tmp_path / "tls.crt")}
+    with pytest.raises(SettingsError, match="needs both its files"):
+        ClientCertificate.from_environment(half)
+    with pytest.raises(SettingsError, match="IRONIC_CLIENT_PRIVATE_KEY_FILE names"):
+        ClientCertificate.from_environment(half | {"IRONIC_CLIENT_PRIVATE_KEY_FILE": "/nowhere/tls.key"})
+    assert ClientCertificate.from_environment({}) is None

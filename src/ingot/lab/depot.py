@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import re
 import ssl
+import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -18,9 +20,10 @@ from aiohttp import web
 from ingot.lab.errors import LabError
 from ingot.lab.labfile import LabFile
 from ingot.lab.listener import Listener
-from ingot.trust import random_token, write_private
+from ingot.trust import random_token
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_ZEROS: Final = bytes(64 << 10)
 _TOKEN: Final = re.compile(r"[A-Za-z0-9]{40}")
 
 
@@ -62,6 +65,25 @@ class Depot:
 def _store(file: Path, content: bytes) -> str:
     file.parent.mkdir(exist_ok=True, mode=0o700)
     # An unchanged file keeps its time, and with it its ETag.
-    if not (file.exists() and file.read_bytes() == content):
-        write_private(file, content)
+    if not (file.exists() and file.stat().st_size == len(content) and file.read_bytes() == content):
+        _write(file, content)
     return hashlib.sha256(content).hexdigest()
+
+
+def _write(file: Path, content: bytes) -> None:
+    """Whole or not at all, for its owner only, and without the runs of zeros that images are full of."""
+    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=".")
+    try:
+        with os.fdopen(handle, "wb") as written:
+            written.truncate(len(content))
+            for at in range(0, len(content), len(_ZEROS)):
+                piece = content[at : at + len(_ZEROS)]
+                if piece != _ZEROS[: len(piece)]:
+                    written.seek(at)
+                    written.write(piece)
+            written.flush()
+            os.fsync(written.fileno())
+        Path(temporary).replace(file)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

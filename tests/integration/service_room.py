@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -110,7 +109,9 @@ class Ironic:
             **settings,
         )
         self.log = folder / "ironic.log"
+        self.programs = folder / "bin"
         self.process: subprocess.Popen[bytes] | None = None
+        self.front: subprocess.Popen[bytes] | None = None
         # Ironic may be killed between two calls; a connection kept alive would be the old one's.
         self.session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(ssl=client_context(self.settings.ca_file), force_close=True)
@@ -120,7 +121,11 @@ class Ironic:
         with self.log.open("ab") as log:
             return subprocess.Popen(
                 [str(Path(sys.executable).with_name("ingot")), "service", service],
-                env={**os.environ, **self.settings.to_environment()},
+                env={
+                    **os.environ,
+                    **self.settings.to_environment(),
+                    "PATH": f"{self.programs}{os.pathsep}{os.environ['PATH']}",
+                },
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -129,6 +134,30 @@ class Ironic:
     async def start(self) -> None:
         self.process = self.command()
         await until(self.answers, f"an answer from Ironic; its log:\n{self.log.read_text()[-3000:]}")
+
+    async def start_front(self) -> None:
+        self.front = self.command("front")
+        await until(
+            self.front_answers, f"an answer from the front server; the log:\n{self.log.read_text()[-3000:]}"
+        )
+
+    async def front_answers(self) -> bool:
+        try:
+            return (await self.call_front("GET", "/healthz"))[0] == 200
+        except aiohttp.ClientConnectionError:
+            return False
+
+    async def call_front(self, method: str, path: str, body: Any = None) -> tuple[int, str]:
+        """As an agent would: over TLS, without a password."""
+        async with self.session.request(method, self.settings.base_url + path, json=body) as answer:
+            return answer.status, await answer.text()
+
+    def program(self, name: str) -> None:
+        """A program that does nothing, on the PATH of Ironic."""
+        self.programs.mkdir(exist_ok=True)
+        file = self.programs / name
+        file.write_text("#!/bin/sh\n")
+        file.chmod(0o755)
 
     async def answers(self) -> bool:
         assert self.process is not None
@@ -170,8 +199,9 @@ class Ironic:
 
     async def close(self) -> None:
         await self.session.close()
-        if self.process is not None:
-            await asyncio.to_thread(self._stop, self.process)
+        for process in (self.front, self.process):
+            if process is not None:
+                await asyncio.to_thread(self._stop, process)
 
     @staticmethod
     def _stop(process: subprocess.Popen[bytes]) -> None:
@@ -179,5 +209,5 @@ class Ironic:
         try:
             process.wait(30)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
             process.wait()

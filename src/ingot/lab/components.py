@@ -16,6 +16,7 @@ import msgspec
 from ingot.lab.faults import Faults
 
 Value = str | int | bool
+Led = Literal["Lit", "Blinking", "Off"]
 TaskState = Literal["New", "Pending", "Running", "Completed", "Exception"]
 
 MOST_TASKS: Final = 50
@@ -119,6 +120,10 @@ class Components(msgspec.Struct, kw_only=True, omit_defaults=True):
     volumes: list[Volume] = []
     tasks: list[Task] = []
     subscriptions: list[Subscription] = []
+    leds: dict[str, Led] = {}
+    """Indicators that somebody has set, by what they are on."""
+    clock_seconds: float = 0.0
+    """How far the BMC's clock is ahead."""
     counted: int = 0
     """Numbers given to volumes, tasks and subscriptions; none is given twice."""
 

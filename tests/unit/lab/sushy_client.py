@@ -222,7 +222,24 @@ def idrac(client: Any, system: Any, _: Told) -> Told:
     return told
 
 
-STORIES = (look, boot, http_boot, configure, volumes, update, subscribe, unsubscribe, idrac)
+def small_things(client: Any, system: Any, given: Told) -> Told:
+    """Lights, the clock, an interrupt."""
+    chassis, manager = system.chassis[0], system.managers[0]
+    drive = system.storage.get_members()[0].drives[0]
+    for light in (system, chassis, drive):
+        light.set_indicator_led(sushy.INDICATOR_LED_BLINKING)
+    manager.set_datetime(given["time"], "+00:00")
+    system.reset_system(sushy.RESET_NMI)
+    system = client.get_system(system.path)
+    lights = (system, system.chassis[0], system.storage.get_members()[0].drives[0])
+    return {
+        "lights": [light.indicator_led.value for light in lights],
+        "time": str(system.managers[0].datetime),
+        "power": system.power_state.value,
+    }
+
+
+STORIES = (look, boot, http_boot, configure, volumes, update, subscribe, unsubscribe, idrac, small_things)
 
 
 def main() -> None:

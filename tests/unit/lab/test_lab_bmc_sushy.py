@@ -68,6 +68,7 @@ async def _tell(state: Path) -> Stories:
     async with Farm.running(settings), Lab.open(state) as lab, serving(state, firmware) as url:
         orders: list[Order] = [
             *((name, "look", {}) for name in ("generic", "dell")),
+            ("lenovo", "small_things", {"time": "2030-01-02T03:04:05+00:00"}),
             *((name, "boot", {"image": IMAGE}) for name in PROFILES),
             *((name, "configure", {"bios": BIOS}) for name in ("generic", "dell")),
             ("generic", "http_boot", {"image": IMAGE}),
@@ -177,6 +178,13 @@ def test_sushy_updates_firmware_that_the_bmc_really_fetches(stories: Stories, na
 def test_sushy_subscribes_to_events_and_ends_it(stories: Stories) -> None:
     assert stories.told["generic", "subscribe"]["context"] == "told"
     assert stories.told["generic", "unsubscribe"] == {"left": 0}
+
+
+def test_sushy_switches_lights_and_sets_the_clock(stories: Stories) -> None:
+    seen = stories.told["lenovo", "small_things"]
+    assert seen["lights"] == ["Blinking", "Blinking", "Blinking"]
+    assert seen["time"].startswith("2030-01-02")
+    assert seen["power"] == "Off"
 
 
 def test_sushy_does_what_the_idrac_driver_does(stories: Stories) -> None:

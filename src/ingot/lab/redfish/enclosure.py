@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from ingot.lab import hardware
-from ingot.lab.redfish.answers import Document, collection, link, links, missing
+from ingot.lab.redfish import indicator
+from ingot.lab.redfish.answers import Answer, Document, collection, link, links, missing
 from ingot.lab.redfish.dispatch import Call, Table
 from ingot.lab.redfish.server import BASE, Server
 from ingot.lab.redfish.system import HEALTHY
@@ -19,6 +20,7 @@ def add(table: Table) -> None:
         f"{BASE}/Chassis", lambda call: collection(f"{BASE}/Chassis", "Chassis", [call.server.enclosure])
     )
     table.show(CHASSIS, _chassis)
+    table.act("PATCH", CHASSIS, _patch)
     table.show(f"{CHASSIS}/Thermal", _thermal)
     table.show(f"{CHASSIS}/Power", _power)
     table.show(f"{CHASSIS}/NetworkAdapters", _adapters)
@@ -41,13 +43,19 @@ def _chassis(call: Call) -> Document:
         "SerialNumber": hardware.serial_number(server.plate),
         "UUID": server.plate.system_id,
         "PowerState": server.record.power,
-        "IndicatorLED": "Off",
+        indicator.PROPERTY: indicator.shown(server, "chassis"),
         "NetworkAdapters": link(f"{here}/NetworkAdapters"),
         "Thermal": link(f"{here}/Thermal"),
         "Power": link(f"{here}/Power"),
         "Links": {"ComputerSystems": [link(server.system)], "ManagedBy": [link(server.manager)]},
         "Status": HEALTHY,
     }
+
+
+async def _patch(call: Call) -> Answer:
+    indicator.switch(call.server, "chassis", call.body)
+    await call.server.save()
+    return Answer()
 
 
 def _thermal(call: Call) -> Document:

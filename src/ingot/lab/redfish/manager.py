@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from ingot.lab.redfish import dell
@@ -20,7 +20,8 @@ def add(table: Table) -> None:
     table.show(
         f"{BASE}/Managers", lambda call: collection(f"{BASE}/Managers", "Managers", [call.server.manager])
     )
-    table.show(MANAGER, _manager)
+    table.show(MANAGER, _manager, tag=lambda call: {"clock": call.server.parts.clock_seconds})
+    table.act("PATCH", MANAGER, _set_clock)
     table.act("POST", f"{MANAGER}/Actions/Manager.Reset", _reset)
 
 
@@ -35,7 +36,7 @@ def _manager(call: Call) -> Document:
         "FirmwareVersion": server.parts.versions.get("bmc", profile.bmc_version),
         "Model": profile.bmc_model,
         "UUID": server.plate.system_id,
-        "DateTime": datetime.now(UTC).isoformat(timespec="seconds"),
+        "DateTime": (_now() + timedelta(seconds=server.parts.clock_seconds)).isoformat(timespec="seconds"),
         "DateTimeLocalOffset": "+00:00",
         "PowerState": "On",
         "Links": {"ManagerForServers": [link(server.system)], "ManagerForChassis": [link(server.enclosure)]},
@@ -53,6 +54,26 @@ def _manager(call: Call) -> Document:
         document["Links"]["Oem"] = {"Dell": dell.services(server)}
         document["Actions"]["Oem"] = dell.actions(server)
     return document
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+async def _set_clock(call: Call) -> Answer:
+    given = call.body.get("DateTime")
+    try:
+        wanted = datetime.fromisoformat(given) if isinstance(given, str) else None
+    except ValueError:
+        wanted = None
+    if wanted is None or wanted.tzinfo is None:
+        raise Refusal(
+            400, "PropertyValueFormatError", "DateTime must be a time with an offset.", args=["DateTime"]
+        )
+    call.server.parts.clock_seconds = (wanted - _now()).total_seconds()
+    call.server.chassis.note(f"the BMC's clock was set to {wanted.isoformat(timespec='seconds')}")
+    await call.server.save()
+    return Answer()
 
 
 async def _reset(call: Call) -> Answer:

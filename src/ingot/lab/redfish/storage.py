@@ -10,7 +10,7 @@ from typing import Final
 
 from ingot.lab.components import CreateVolume, DeleteVolume, Volume, begin, finish
 from ingot.lab.hardware import Drive, Storage, drive_serial, hardware_of
-from ingot.lab.redfish import volume_rules
+from ingot.lab.redfish import indicator, volume_rules
 from ingot.lab.redfish.answers import GENERAL, Answer, Document, Refusal, collection, link, links, missing
 from ingot.lab.redfish.dispatch import Call, Table
 from ingot.lab.redfish.server import Server
@@ -25,6 +25,7 @@ def add(table: Table) -> None:
     table.show(f"{SYSTEM}/Storage", _storages)
     table.show(STORAGE, _storage)
     table.show(f"{STORAGE}/Drives/{{drive}}", _drive)
+    table.act("PATCH", f"{STORAGE}/Drives/{{drive}}", _patch_drive)
     table.show(f"{STORAGE}/Volumes", _volumes)
     table.act("POST", f"{STORAGE}/Volumes", _create)
     table.show(f"{STORAGE}/Volumes/{{volume}}", _volume)
@@ -74,10 +75,7 @@ def _storage(call: Call) -> Document:
 
 
 def _drive(call: Call) -> Document:
-    storage, server = _named(call), call.server
-    drives = {drive.id: drive for drive in hardware_of(server.plate).drives_of(storage.id)}
-    if (drive := drives.get(call.ids["drive"])) is None:
-        raise missing(call.path)
+    storage, server, drive = _named(call), call.server, _named_drive(call)
     here = _path(server, storage.id)
     used = [volume.id for volume in _volumes_of(server, storage) if drive.id in volume.drives]
     return {
@@ -93,9 +91,23 @@ def _drive(call: Call) -> Document:
         "SerialNumber": drive_serial(server.plate, drive),
         "Revision": "1.0",
         "PredictedMediaLifeLeftPercent": 100,
+        indicator.PROPERTY: indicator.shown(server, f"drive {drive.id}"),
         "Links": {"Volumes": links([f"{here}/Volumes/{id_}" for id_ in used])},
         "Status": HEALTHY,
     }
+
+
+def _named_drive(call: Call) -> Drive:
+    for drive in hardware_of(call.server.plate).drives_of(_named(call).id):
+        if drive.id == call.ids["drive"]:
+            return drive
+    raise missing(call.path)
+
+
+async def _patch_drive(call: Call) -> Answer:
+    indicator.switch(call.server, f"drive {_named_drive(call).id}", call.body)
+    await call.server.save()
+    return Answer()
 
 
 def _volumes_of(server: Server, storage: Storage) -> list[Volume]:

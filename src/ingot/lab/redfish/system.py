@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, get_args
+from typing import Any, Final, Literal, get_args
 
 import msgspec
 
 from ingot.lab import hardware
 from ingot.lab.machine import ResetType
 from ingot.lab.record import Override
-from ingot.lab.redfish import events
+from ingot.lab.redfish import events, indicator
 from ingot.lab.redfish.answers import GENERAL, Answer, Document, Refusal, collection, link, missing
 from ingot.lab.redfish.dispatch import Call, Table
 from ingot.lab.redfish.server import BASE, Server
 
 SYSTEM: Final = f"{BASE}/Systems/{{system}}"
 HEALTHY: Final = {"State": "Enabled", "Health": "OK"}
-RESETS: Final[tuple[str, ...]] = get_args(ResetType)
+RESETS: Final[tuple[str, ...]] = (*get_args(ResetType), "Nmi")
 _TARGETS: Final = ("None", "Pxe", "Cd", "Usb", "Hdd", "UefiHttp", "BiosSetup")
 _OVERRIDE: Final = {
     "target": "BootSourceOverrideTarget",
@@ -59,7 +59,7 @@ def system(call: Call) -> Document:
         "SKU": hardware.serial_number(server.plate) if profile.dell else "practice",
         "BiosVersion": record.components.versions.get("bios", profile.bios_version),
         "PowerState": server.power(),
-        "IndicatorLED": "Off",
+        indicator.PROPERTY: indicator.shown(server, "system"),
         "Status": HEALTHY | {"HealthRollup": "OK"},
         "MemorySummary": {"TotalSystemMemoryGiB": made.memory_mib // 1024, "Status": HEALTHY},
         "ProcessorSummary": {"Count": made.sockets, "Model": made.cpu_model, "Status": HEALTHY},
@@ -116,6 +116,10 @@ async def _look(call: Call) -> Answer:
 
 async def _patch(call: Call) -> Answer:
     server = call.server
+    if indicator.PROPERTY in call.body:
+        indicator.switch(server, "system", call.body)
+        await server.save()
+        return Answer()
     if server.faults.fail_boot_device:
         raise Refusal(500, GENERAL, "The boot source override cannot be set.")
     wanted = call.body.get("Boot")
@@ -177,6 +181,10 @@ async def _reset(call: Call) -> Answer:
         raise Refusal(400, "ActionParameterNotSupported", f"The reset type is not valid: {error}.") from None
     if server.faults.fail_power:
         raise Refusal(500, GENERAL, "The power controller does not respond.")
+    if kind == "Nmi":
+        server.chassis.note("a non-maskable interrupt; what runs on the server does not mind")
+        await server.save()
+        return Answer()
     if server.faults.power_stuck:
         server.chassis.note(f"power: {kind} is taken, and nothing happens")
         return Answer()
@@ -188,7 +196,7 @@ async def _reset(call: Call) -> Answer:
 
 
 class _Reset(msgspec.Struct, rename={"kind": "ResetType"}):
-    kind: ResetType
+    kind: ResetType | Literal["Nmi"]
 
 
 def _processors(call: Call) -> Document:

@@ -68,9 +68,7 @@ class Ledger:
     async def _write(self) -> None:
         try:
             while self._unsaved:
-                batch = [(name, *self._unsaved.pop(name)) for name in list(self._unsaved)[:_BATCH]]
-                rows = {name: msgspec.json.encode(record) for name, record, _ in batch}
-                waiting = [saved for _, _, all_saved in batch for saved in all_saved]
+                rows, waiting = self._next_batch()
                 try:
                     await asyncio.to_thread(self._put, rows)
                 except OSError as error:
@@ -79,6 +77,21 @@ class Ledger:
                     _settle(waiting, None)
         finally:
             self._writing = None
+
+    def _next_batch(self) -> tuple[dict[str, bytes], list[asyncio.Future[None]]]:
+        rows: dict[str, bytes] = {}
+        waiting: list[asyncio.Future[None]] = []
+        for name in list(self._unsaved)[:_BATCH]:
+            record, saved = self._unsaved.pop(name)
+            try:
+                rows[name] = msgspec.json.encode(record)
+            except (
+                Exception
+            ) as error:  # a bug of whoever put it there, who hears of it; the others are not to suffer
+                _settle(saved, error)
+            else:
+                waiting += saved
+        return rows, waiting
 
     def _put(self, rows: dict[str, bytes]) -> None:
         try:
@@ -114,7 +127,7 @@ def _decoded(content: bytes, what: str) -> Record:
         ) from error
 
 
-def _settle(waiting: list[asyncio.Future[None]], error: OSError | None) -> None:
+def _settle(waiting: list[asyncio.Future[None]], error: Exception | None) -> None:
     for saved in waiting:
         if saved.done():  # its caller was cancelled
             continue

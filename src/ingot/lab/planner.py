@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from ingot.lab.chassis import Chassis
+from ingot.lab.errors import LabError
 
 
 class Planner:
@@ -44,4 +45,7 @@ class Planner:
             await asyncio.sleep((edge - now).total_seconds())
             faults = sorted(msgspec.to_builtins(chassis.faults))
             chassis.note(f"its plan: {', '.join(faults) or 'good behaviour'} from now on")
-            await self._changed(chassis)
+            try:
+                await self._changed(chassis)
+            except LabError as error:
+                chassis.note(f"its plan cannot be followed: {error}")

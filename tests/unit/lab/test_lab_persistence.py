@@ -30,7 +30,7 @@ from ingot.lab.faults import Faults
 from ingot.lab.firmware import Firmware
 from ingot.lab.ledger import Ledger
 from ingot.lab.machine import Machine
-from ingot.lab.record import Record
+from ingot.lab.record import Command, Ramdisk, Record
 from ingot.lab.settings import FarmSettings
 
 
@@ -222,6 +222,43 @@ async def test_saves_that_wait_together_are_all_on_disk_when_they_return(tmp_pat
         kept = {name: json.loads(text)["boots"] for name, text in database.execute("SELECT * FROM records")}
     assert kept == {name: record.boots for name, record in records.items()}
     await ledger.close()
+
+
+async def test_a_record_that_cannot_be_kept_fails_alone(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    odd = Command(id="1", name="x", params={}, result=object())
+    broken = Record(ramdisk=Ramdisk(parameters={}, ca="", commands=[odd]))
+    saves = ledger.save("server-1", broken), ledger.save("server-2", Record())
+    async with asyncio.timeout(DEADLINE):
+        first, second = await asyncio.gather(*saves, return_exceptions=True)
+    assert isinstance(first, TypeError)
+    assert second is None
+    await ledger.close()
+
+
+async def test_a_farm_takes_the_open_files_that_it_needs(tmp_path: Path) -> None:
+    ingot = [sys.executable, "-c", "from ingot.cli.main import main; main()"]
+    options = [
+        "lab",
+        "farm",
+        "--state",
+        str(tmp_path),
+        "--count",
+        "100",
+        "--agent-api",
+        "https://127.0.0.1:1",
+    ]
+    process = await asyncio.create_subprocess_exec(
+        *("sh", "-c", 'ulimit -Sn 64 && exec "$@"', "sh", *ingot, *options),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    assert process.stdout is not None
+    async with asyncio.timeout(DEADLINE):
+        line = (await process.stdout.readline()).decode()
+        process.terminate()
+        await process.wait()
+    assert line.startswith("lab ready: 100 servers")
 
 
 async def test_a_ledger_that_cannot_be_written_fails_the_save_and_works_again_later(tmp_path: Path) -> None:

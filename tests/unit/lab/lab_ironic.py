@@ -29,6 +29,7 @@ class LabIronic:
     md5: bool = False
     heartbeat_timeout: float = 300.0
     refuse_heartbeats: int = 0
+    refuse_lookups: int = 0
     inspections: list[dict[str, Any]] = field(default_factory=list)
     inspection_tries: int = 0
     lookups: list[str] = field(default_factory=list)
@@ -97,6 +98,9 @@ class LabIronic:
         return web.json_response({"uuid": NODE}, status=202)
 
     async def _lookup(self, request: web.Request) -> web.Response:
+        if self.refuse_lookups:
+            self.refuse_lookups -= 1
+            return web.json_response({"error_message": "locked"}, status=409)
         self.lookups.append(request.query["addresses"])
         config = {
             "heartbeat_timeout": self.heartbeat_timeout,

@@ -627,7 +627,8 @@ async def test_what_our_client_reads_is_what_openstacksdk_reads(world: World, la
         sdk = seen["node"]
         named = {SDK_WORDS.get(name, name): value for name, value in ours.items()}
         assert named.keys() - sdk.keys() == SDK_CANNOT_READ
-        both = named.keys() & sdk.keys()
+        # Ironic takes and gives back its lock between the two looks.
+        both = (named.keys() & sdk.keys()) - {"reservation"}
         different = {
             name: (named[name], sdk[name]) for name in both if _same(named[name]) != _same(sdk[name])
         }
@@ -643,7 +644,7 @@ async def test_what_our_client_reads_is_what_openstacksdk_reads(world: World, la
 
         for setting, other in zip(await client.bios_settings(node.uuid), seen["bios"]["bios"], strict=True):
             assert msgspec.to_builtins(setting) == {name: other[name] for name in setting.__struct_fields__}
-        for part, other in zip(await client.firmware(node.uuid), seen["firmware"], strict=True):
+        for part, other in zip(await client.firmware(node.uuid), seen["firmware"]["firmware"], strict=True):
             assert msgspec.to_builtins(part) == {name: other[name] for name in part.__struct_fields__}
         history = await client.history(node.uuid)
         assert history

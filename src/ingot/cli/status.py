@@ -51,6 +51,8 @@ class Report(msgspec.Struct, rename="camel", kw_only=True):
     parts: list[PartReport]
     hosts: list[HostReport]
     hosts_unknown: str
+    notice: str = ""
+    """What is not as it should be although everything runs."""
 
 
 @click.command()
@@ -82,6 +84,7 @@ def report_on(state: StateFolder) -> Report:
         parts=parts,
         hosts=hosts,
         hosts_unknown=unknown,
+        notice=_notice(state) if current else "",
     )
 
 
@@ -100,6 +103,13 @@ def _parts(state: StateFolder, told: Status, *, stopped: bool) -> list[PartRepor
         )
 
     return [report(part) for part in told.parts]
+
+
+def _notice(state: StateFolder) -> str:
+    try:
+        return state.backend_notice.read_text().strip()
+    except OSError:
+        return ""
 
 
 def _hosts(state: StateFolder) -> tuple[list[HostReport], str]:
@@ -149,6 +159,8 @@ def _print(report: Report) -> None:
         since = part.since.astimezone().strftime("%H:%M:%S")
         told = part.why or part.address
         click.echo(f"{part.name:<12} {part.state:<11} {pid:>7}  {since:<9} {part.restarts:>8}  {told}")
+    if report.notice:
+        click.echo(f"\nnotice: {report.notice}")
     if report.hosts:
         click.echo(f"\n{'HOST':<24} {'STATE':<15} MESSAGE")
         for host in report.hosts:

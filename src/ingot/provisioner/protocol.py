@@ -181,6 +181,10 @@ class Provisioner(Protocol):
         """Hosts to look at again, as they change. Ends only when the back end is closed."""
         ...
 
+    def notice(self) -> str:
+        """What is not as it should be although orders are taken, as a sentence; "" when all is well."""
+        ...
+
     def follow(self, census: Census) -> None:
         """Whom there is, from now on: records of hosts that are gone are found and dropped, and their machines left alone.
 

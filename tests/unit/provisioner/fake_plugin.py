@@ -35,6 +35,7 @@ class FakePlugin:
         self.token = token
         self.lossy = False
         self.answers: list[int] = []
+        self.patches: dict[str, bool] = {}
         self._ca_file = ca_file
         self._seq = 0
         self._queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
@@ -55,11 +56,25 @@ class FakePlugin:
         }
         if not self.lossy:
             self.send(
-                {"sender": self.sender, "first": self._seq, "gap": False, "patches": {}, "events": [event]}
+                {
+                    "sender": self.sender,
+                    "first": self._seq,
+                    "gap": False,
+                    "patches": self.patches,
+                    "events": [event],
+                }
             )
 
     def heartbeat(self) -> None:
-        self.send({"sender": self.sender, "first": self._seq + 1, "gap": False, "patches": {}, "events": []})
+        self.send(
+            {
+                "sender": self.sender,
+                "first": self._seq + 1,
+                "gap": False,
+                "patches": self.patches,
+                "events": [],
+            }
+        )
 
     def send(self, message: dict[str, Any]) -> None:
         self._queue.put_nowait(message)

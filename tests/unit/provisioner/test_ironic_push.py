@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import aiohttp
 import pytest
@@ -10,7 +11,7 @@ from fake_plugin import FakePlugin
 from ironic_orders import NODE, until
 
 from ingot.api.meta import Key
-from ingot.provisioner import EVERYTHING, Power, PowerOffMode
+from ingot.provisioner import EVERYTHING, Busy, Power, PowerOffMode, Ready
 from ingot.provisioner.ironic import IronicProvisioner
 from ingot.provisioner.ironic.push import PushEvent, PushLedger, PushMessage
 from ingot.trust import client_context
@@ -205,3 +206,51 @@ async def test_a_plugin_that_lost_its_hook_does_not_count_as_push(backend, plugi
     await plugin.delivered()
     assert plugin.answers == [204]
     assert not backend.push_is_heard
+
+
+async def test_a_pass_over_a_host_that_nothing_happens_to_asks_ironic_for_nothing(
+    backend, ironic, plugin, host, access, guard
+):
+    """What a controller does in each pass of a host at rest: register, vitals, power. The peer pays three requests for it."""
+    await backend.register(host, access, credentials_changed=True, again=False)
+    ironic.finish(NODE)
+    await plugin.delivered()
+    answer = await backend.register(host, access, credentials_changed=True, again=False)
+    while isinstance(answer, Busy):
+        await asyncio.sleep(0.01)
+        answer = await backend.register(host, access, credentials_changed=False, again=False)
+    known = replace(host, backend_id=answer.value.backend_id)
+    ironic.change(NODE, provision_state="active", power_state="power on", instance_uuid=host.uid)
+    await plugin.delivered()
+    await backend.register(known, access, credentials_changed=False, again=False)
+    await backend.adopt(known, None, permit=guard, again=False)
+    before = [request for request in ironic.requests if request != "GET /v1/nodes"]
+    for _ in range(20):
+        assert isinstance(
+            await backend.register(known, access, credentials_changed=False, again=False), Ready
+        )
+        assert (await backend.vitals(known)).powered_on is True
+    assert [request for request in ironic.requests if request != "GET /v1/nodes"] == before
+
+
+async def test_push_heals_after_the_operator_was_restarted(where, ironic, listen, certificate, host):
+    """Ironic goes on with the numbers it had; who begins in the middle of them knows that it missed something."""
+    ironic.add_node(NODE, "active", power_state="power off")
+    async with IronicProvisioner(where, listen) as first:
+        sender = FakePlugin(first.push_port, listen.token, certificate.ca_file)
+        ironic.on_change = sender.changed
+        ironic.change(NODE, health="OK")
+        await sender.delivered()
+        await until(lambda: first.push_is_heard)
+        await sender.stop()
+    async with IronicProvisioner(where, listen) as second:
+        again = FakePlugin(second.push_port, listen.token, certificate.ca_file)
+        again._seq = 41
+        ironic.on_change = again.changed
+        waiting = asyncio.ensure_future(next_change(second.changes(), Key("rack", "h1")))
+        await asyncio.sleep(0)
+        ironic.change(NODE, power_state="power on")
+        assert await waiting
+        assert second.push_is_heard
+        assert (await second.vitals(host)).powered_on is True
+        await again.stop()

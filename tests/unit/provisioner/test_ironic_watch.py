@@ -147,3 +147,41 @@ async def test_an_appointment_is_kept_and_several_are_one():
         assert Key("ns", "a") not in running.heard
         await asyncio.sleep(2)
         assert running.heard.count(Key("ns", "a")) == 1
+
+
+async def test_push_that_is_not_heard_is_noticed_after_a_while_and_over_when_it_is():
+    async with Running(Listing(IDLE)) as running:
+        await asyncio.sleep(20)
+        assert running.watch.notice == ""
+        await asyncio.sleep(20)
+        assert "does not push" in running.watch.notice
+        running.beat()
+        assert running.watch.notice == ""
+
+
+async def test_a_patch_that_did_not_take_hold_is_named_with_what_comes_of_it():
+    async with Running(Listing(BUSY)) as running:
+        await asyncio.sleep(40)
+        running.watch.take(PushMessage("s", 1, patches={"save_hook": True, "cache_key": False}))
+        assert "cache_key did not take hold." in running.watch.notice
+        assert running.watch.push_is_heard
+        running.watch.take(PushMessage("s", 1, patches={"save_hook": False}))
+        assert "save_hook did not take hold, and its nodes are listed every 2 s" in running.watch.notice
+        before = len(running.listing.times)
+        await asyncio.sleep(11)
+        assert len(running.listing.times) >= before + 4
+
+
+async def test_hosts_that_nothing_happens_to_cost_no_requests_of_their_own():
+    """A thousand of them, with push: in ten minutes about ten lists, whoever asks for their vitals and their registration."""
+    idle = [Node(uuid=f"u{n}", name=f"ns~h{n}", provision_state="active") for n in range(1000)]
+    async with Running(Listing(*idle)) as running:
+        running.beat()
+        await asyncio.sleep(1)
+        before = len(running.listing.times)
+        running.heard.clear()
+        for _ in range(60):
+            await asyncio.sleep(10)
+            running.beat()
+        assert len(running.listing.times) - before <= 12
+        assert running.heard == []

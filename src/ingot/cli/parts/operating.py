@@ -77,7 +77,7 @@ async def operate(wanted: Wanted) -> None:
             switches = SwitchController(client, wanted.switches, secrets=hosts.secrets, namespace=namespace)
             informers += switches.informers
             controllers.append(switches.controller)
-        health = BackendHealth(backend.check)
+        health = BackendHealth(backend.check, backend.notice, wanted.state.backend_notice)
 
         async def open_backend() -> None:
             try:

@@ -41,6 +41,11 @@ class StateFolder:
         return self.path / "operator"
 
     @property
+    def backend_notice(self) -> Path:
+        """What the operator found that is not as it should be with its back end; not there while all is well."""
+        return self.operator / "backend-notice"
+
+    @property
     def run(self) -> Path:
         return self.path / "run"
 

@@ -207,6 +207,9 @@ class DemoProvisioner:
     def changes(self) -> AsyncIterator[Change]:
         return self._hall.changes.listen()
 
+    def notice(self) -> str:
+        return ""
+
     def follow(self, census: Census) -> None:
         self._orphans.follow(census)
 

@@ -231,6 +231,9 @@ class IronicProvisioner:
     def changes(self) -> AsyncIterator[Change]:
         return self._changes.listen()
 
+    def notice(self) -> str:
+        return self._watch.notice if self._receiver is not None else ""
+
     def follow(self, census: Census) -> None:
         if not self._shared:
             self._orphans.census = census

@@ -19,6 +19,7 @@ from ingot.provisioner import EVERYTHING, BackendError
 from ingot.provisioner.changes import Changes
 from ingot.provisioner.ironic.cache import NodeCache
 from ingot.provisioner.ironic.deadlines import overdue
+from ingot.provisioner.ironic.metrics import LISTS, PATCHES, PUSH_GAPS, PUSH_IS_HEARD
 from ingot.provisioner.ironic.model import Node
 from ingot.provisioner.ironic.names import host_key
 from ingot.provisioner.ironic.push import PushLedger, PushMessage
@@ -62,7 +63,9 @@ class Watch:
         self._changes = changes
         self._ledger = PushLedger()
         self._heard_at: float | None = None
+        self._began: float | None = None
         self._complete = True
+        self._patches: dict[str, bool] = {}
         self._list_wanted = asyncio.Event()
         self._missed = True
         self._told_overdue: set[tuple[str, str]] = set()
@@ -72,14 +75,41 @@ class Watch:
     @property
     def push_is_heard(self) -> bool:
         """Whether push can be relied on right now."""
-        heard = self._heard_at is not None and _clock() - self._heard_at < PUSH_IS_SILENT_AFTER
-        return heard and self._complete
+        return self._is_recent and self._complete
+
+    @property
+    def _is_recent(self) -> bool:
+        return self._heard_at is not None and _clock() - self._heard_at < PUSH_IS_SILENT_AFTER
+
+    @property
+    def notice(self) -> str:
+        """What push lacks, as a sentence; "" while it is as it should be."""
+        if self._began is None or _clock() - self._began < PUSH_IS_SILENT_AFTER:
+            # Whoever has just started has not had the time to hear anything.
+            return ""
+        if not self._is_recent:
+            return (
+                "Ironic does not push: its nodes are listed every 2 s while something is in flight. Look whether the plugin "
+                "ingot-ironic is loaded there, and whether Ironic can reach the operator"
+            )
+        lost = sorted(name for name, holds in self._patches.items() if not holds)
+        if not lost:
+            return ""
+        slow = (
+            ", and its nodes are listed every 2 s while something is in flight" if not self._complete else ""
+        )
+        return (
+            f"the plugin inside Ironic works in part: {', '.join(lost)} did not take hold{slow}. This version of Ironic "
+            "may be one that Ingot does not know; its log says more"
+        )
 
     def take(self, message: PushMessage) -> None:
         """A push message: note what it says and wake whom it concerns."""
         was_silent = self._heard_at is not None and not self.push_is_heard
         self._heard_at = _clock()
         self._complete = message.complete
+        self._note_patches(message.patches)
+        PUSH_IS_HEARD.set(self.push_is_heard)
         news = self._ledger.enter(message)
         for event in news.events:
             if event.deleted:
@@ -89,7 +119,15 @@ class Watch:
             node = self._cache.pushed(event.uuid, event.name, event.fields)
             self._announce(node.name if node else event.name)
         if news.missed or was_silent:
+            PUSH_GAPS.inc()
             self.want_list(missed=True)
+
+    def _note_patches(self, patches: dict[str, bool]) -> None:
+        if not patches or patches == self._patches:
+            return
+        self._patches = dict(patches)
+        for name, holds in patches.items():
+            PATCHES.labels(name).set(holds)
 
     def want_list(self, *, missed: bool) -> None:
         if missed:
@@ -100,6 +138,7 @@ class Watch:
     async def run(self) -> None:
         """Lists, for ever. Ironic being away is weather and only logged once."""
         away = False
+        self._began = _clock()
         while True:
             self._list_wanted.clear()
             try:
@@ -119,6 +158,8 @@ class Watch:
             await self._pause()
 
     async def _list(self) -> None:
+        LISTS.inc()
+        PUSH_IS_HEARD.set(self.push_is_heard)
         missed, self._missed = self._missed, False
         began = self._cache.moment()
         page_began, uuids, changed = began, set[str](), list[Node]()

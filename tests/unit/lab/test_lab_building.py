@@ -19,7 +19,7 @@ from ingot.lab import labfile
 from ingot.lab.errors import LabError
 from ingot.lab.labfile import LabFile, SampleImage
 from ingot.lab.manifests import manifests
-from ingot.lab.medium import CA_IN_RAMDISK
+from ingot.lab.medium import ca_in_initrd
 from ingot.lab.samples import as_qcow2, bundle, ramdisk_iso, sample_disk
 
 
@@ -122,7 +122,7 @@ def test_the_ramdisk_tells_the_agent_whom_to_call_and_whom_to_trust() -> None:
     assert values["ipa-api-url"] == "https://127.0.0.1:6385"
     assert values["ipa-inspection-callback-url"] == "https://127.0.0.1:6385/v1/continue_inspection"
     assert "ipa-agent-token" not in values
-    assert iso.read(CA_IN_RAMDISK) == b"PEM"
+    assert ca_in_initrd(io.BytesIO(iso.read("/initrd"))) == "PEM"
 
 
 def test_the_samples_are_the_same_every_time() -> None:

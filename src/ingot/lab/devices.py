@@ -97,6 +97,12 @@ def devices(plate: Plate, record: Record) -> list[Device]:
     return found + [_array(array) for array in record.arrays]
 
 
+def overwritten(plate: Plate, record: Record) -> set[str]:
+    """Keys of drives whose own content is lost, because a hardware volume lies on them."""
+    drives = hardware_of(plate).drives
+    return {drive.id for drive in drives if record.components.volumes_of(drive.storage, drive.id)}
+
+
 def _array(array: Array) -> Device:
     return Device(
         key=array.device.removeprefix("/dev/"),

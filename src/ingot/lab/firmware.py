@@ -14,6 +14,7 @@ import hashlib
 import io
 import ssl
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from ingot.formats import FormatError
 from ingot.formats.boot_parameters import parameters
@@ -107,7 +108,9 @@ class Firmware:
                 if medium is None:
                     medium = await _off_loop_when_large(found)
                     self._library.keep(found.sha256, medium)
-                return medium, Booted(source=source, sha256=found.sha256, size=found.size)
+                return medium, Booted(
+                    source=source, sha256=found.sha256, size=found.size, network_data=medium.network_data
+                )
         except FormatError as error:
             raise BootFailure(f"{what} is not bootable: {error}") from error
 
@@ -140,7 +143,8 @@ class _Loader:
 
     async def load(self, url: str) -> bytes:
         try:
-            async with fetched(url, url, trusted=self._trusted, folder=self._chassis.folder) as found:
+            what = urlsplit(url).path.rpartition("/")[2] or "the script"
+            async with fetched(url, what, trusted=self._trusted, folder=self._chassis.folder) as found:
                 self._seen[url] = found.sha256, found.size
                 if found.small:
                     found.file.seek(0)
@@ -181,7 +185,6 @@ def _ramdisk(given: dict[str, str], medium: Medium) -> Ramdisk:
     return Ramdisk(
         parameters=given,
         ca=medium.ca,
-        network_data=medium.network_data,
         token=given.get("ipa-agent-token", ""),
         boot_mac=given.get("BOOTIF", ""),
     )

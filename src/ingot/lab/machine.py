@@ -17,6 +17,7 @@ from typing import Final, Literal
 from ingot.lab.agent import Agent
 from ingot.lab.chassis import Chassis
 from ingot.lab.components import at_boot
+from ingot.lab.devices import overwritten
 from ingot.lab.errors import BootFailure
 from ingot.lab.firmware import Firmware, after_boot, boot_target
 from ingot.lab.record import BootTarget, Ramdisk
@@ -153,6 +154,8 @@ class Machine:
         record.booting = boot_target(record.override)
         record.override = after_boot(record.override)
         at_boot(record.components, self.chassis.faults, secure_boot=record.secure_boot)
+        for key in overwritten(self.chassis.plate, record):
+            record.written.pop(key, None)
         record.boots += 1
         self._looked_at.clear()
         await self.chassis.save()

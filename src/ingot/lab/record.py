@@ -45,6 +45,8 @@ class Booted(msgspec.Struct, kw_only=True):
     """The boot target, or the device of a boot from a disk."""
     sha256: str = ""
     size: int = 0
+    network_data: dict[str, Any] | None = None
+    """What the medium of a ramdisk says of the network, when it says something."""
 
 
 class Ramdisk(msgspec.Struct, kw_only=True):
@@ -52,8 +54,6 @@ class Ramdisk(msgspec.Struct, kw_only=True):
 
     parameters: dict[str, str]
     ca: str
-    network_data: dict[str, Any] | None = None
-    """What the medium says of the network, when it says something."""
     boot_mac: str = ""
     """The network card it was booted through; a medium has none."""
     gone: str = ""

@@ -9,6 +9,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from ingot.lab.errors import LabError
+from ingot.lab.hardware import BUILDS
 from ingot.lab.labfile import NETWORK
 from ingot.lab.profiles import profile
 
@@ -69,6 +70,9 @@ class FarmSettings:
     def __post_init__(self) -> None:
         for name in self.profiles:
             profile(name)
+        for name in self.builds:
+            if name not in BUILDS:
+                raise LabError(f"the lab knows no build {name!r}; it has {', '.join(BUILDS)}")
         # It becomes a kernel parameter and a URL, so nothing that either would read differently may be in it.
         if not _is_web_address(self.agent_api):
             raise LabError(

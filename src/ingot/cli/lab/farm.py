@@ -12,6 +12,7 @@ from ingot.cli.parts.listen import AddressAndPort, Listen, log_to_stderr, told_t
 from ingot.cli.parts.state import StateFolder, state_option
 from ingot.lab.errors import LabError
 from ingot.lab.farm import Farm
+from ingot.lab.hardware import BUILDS
 from ingot.lab.labfile import NETWORK
 from ingot.lab.profiles import PROFILES
 from ingot.lab.settings import FarmSettings, Timings
@@ -46,7 +47,16 @@ from ingot.lab.settings import FarmSettings, Timings
     type=click.Choice(list(PROFILES)),
     default=["generic"],
     show_default=True,
-    help="What new servers are built like; given more than once, they take turns.",
+    help="Whose BMC new servers have; given more than once, they take turns.",
+)
+@click.option(
+    "--build",
+    "builds",
+    multiple=True,
+    type=click.Choice(list(BUILDS)),
+    default=["standard"],
+    show_default=True,
+    help="What is in new servers: drives, memory, processors; given more than once, they take turns.",
 )
 @click.option("--agent-api", required=True, help="Base URL of Ironic's API, for the ramdisk.")
 @click.option(
@@ -74,6 +84,7 @@ def farm(
     count: int,
     network: str,
     profiles: tuple[str, ...],
+    builds: tuple[str, ...],
     agent_api: str,
     agent_ca: Path | None,
     ipxe_url: str,
@@ -91,6 +102,7 @@ def farm(
             servers=count,
             network=network,
             profiles=profiles,
+            builds=builds,
             listen_host=listen.host,
             listen_port=listen.port,
             agent_api=agent_api,

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ingot.lab.agent.deploy import deployed, put_image
+from ingot.lab.agent.deploy import deployed, put_file, put_image
 from ingot.lab.agent.download import ImageInfo
 from ingot.lab.agent.failures import bad_parameters, deployment_failed
 from ingot.lab.agent.work import Params, Work
@@ -61,23 +61,12 @@ async def _put(work: Work, instance: Params, device: Device) -> tuple[str, int]:
 
 
 async def _put_own(work: Work, device: Device) -> int:
-    content = await asyncio.to_thread(sample_disk)
     scratch = work.chassis.folder / "download"
-    await asyncio.to_thread(scratch.write_bytes, content)
-    work.chassis.record.written.pop(device.key, None)
-    await work.chassis.save()
     try:
-        with await asyncio.to_thread(work.disk(device).writing, scratch, "raw") as writing:
-            await asyncio.to_thread(writing.advance, writing.size // 2, _go_on)
-            await work.midway(INSTALL)
-            await asyncio.to_thread(writing.finish, _go_on)
-            return writing.size
+        await asyncio.to_thread(lambda: scratch.write_bytes(sample_disk()))
+        return await put_file(work, device, scratch, "raw", INSTALL)
     finally:
         await asyncio.to_thread(scratch.unlink, missing_ok=True)
-
-
-def _go_on() -> None:
-    """A short write need not be stopped."""
 
 
 async def forget_arrays(work: Work) -> None:

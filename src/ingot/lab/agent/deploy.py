@@ -14,7 +14,7 @@ import zlib
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 import msgspec
 
@@ -91,11 +91,16 @@ async def _convert(work: Work, info: ImageInfo, device: Device, scratch: Path, s
     found = await asyncio.to_thread(image_format, scratch)
     if info.disk_format not in (None, found):
         raise invalid_image(f"the image is declared as {info.disk_format}, but its content is {found}")
+    return await put_file(work, device, scratch, found, step)
+
+
+async def put_file(work: Work, device: Device, image: Path, format_name: str, step: str) -> int:
+    """Write an image that is here to a device; its size there. The middle of the step is where half of it is written."""
     await _blank(work, device)
     try:
-        with await asyncio.to_thread(work.disk(device).writing, scratch, found) as writing:
+        with await asyncio.to_thread(work.disk(device).writing, image, format_name) as writing:
             await in_thread(partial(writing.advance, writing.size // 2))
-            work.chassis.note(f"half of image {info.id} is on {device.name}")
+            work.chassis.note(f"{step}: half of the image is on {device.name}")
             await work.midway(step)
             await in_thread(writing.finish)
             return writing.size
@@ -119,7 +124,6 @@ async def _stream(work: Work, info: ImageInfo, device: Device, step: str) -> int
                 if size == 0:
                     await work.midway(step)
                 size += len(piece)
-            await asyncio.to_thread(_settle, disk)
 
     await _blank(work, device)
     await work.source.image(info, write)
@@ -132,10 +136,6 @@ async def _blank(work: Work, device: Device) -> None:
     disk = work.disk(device)
     await asyncio.to_thread(disk.write_config_drive, None)
     await asyncio.to_thread(disk.write_ignition, None)
-
-
-def _settle(disk: BinaryIO) -> None:
-    disk.flush()
 
 
 def _image_info(args: Params) -> ImageInfo:

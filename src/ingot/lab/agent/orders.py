@@ -46,18 +46,16 @@ async def _nothing(_work: Work, _params: Params) -> Any:
 
 async def _partitions(work: Work, _: Params) -> Any:
     """Of an image of a whole disk the agent knows the disk's identifier alone; before one was written it knows nothing."""
-    found = {device.key: device for device in work.devices()}
-    key = next((key for key in reversed(work.chassis.record.written) if key in found), None)
-    if key is None:
+    device = work.written_last()
+    if device is None:
         return {}
-    return {"root uuid": await asyncio.to_thread(work.disk(found[key]).identifier)}
+    return {"root uuid": await asyncio.to_thread(work.disk(device).identifier)}
 
 
 async def _install_bootloader(work: Work, _: Params) -> Any:
     """An image of a whole disk brings its boot loader; the firmware boots the disk by its signature."""
-    found = {device.key: device for device in work.devices()}
-    key = next((key for key in reversed(work.chassis.record.written) if key in found), None)
-    if key is None or not await asyncio.to_thread(work.disk(found[key]).bootable):
+    device = work.written_last()
+    if device is None or not await asyncio.to_thread(work.disk(device).bootable):
         raise command_failed("the disk has no boot signature in its first sector")
     return None
 

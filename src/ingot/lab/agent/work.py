@@ -46,6 +46,11 @@ class Work:
         instance, properties = self.node.get("instance_info") or {}, self.node.get("properties") or {}
         return root_device(self.devices(), instance.get("root_device") or properties.get("root_device"))
 
+    def written_last(self) -> Device | None:
+        """The device with the image that was written last."""
+        found = {device.key: device for device in self.devices()}
+        return next((found[key] for key in reversed(self.chassis.record.written) if key in found), None)
+
     async def midway(self, step: str) -> None:
         """The middle of a step."""
         await self.chassis.held(step)

@@ -24,6 +24,7 @@ from ingot.provisioner import (
     Act,
     BackendUnavailable,
     Busy,
+    Census,
     Change,
     Component,
     Deployment,
@@ -111,6 +112,7 @@ class ScriptedBackend:
     def __init__(self) -> None:
         self.machines: dict[Key, Machine] = defaultdict(Machine)
         self.away = ""
+        self.census: Census | None = None
         self.unknown_formats: set[str] = set()
         self.own_ramdisk_formats: tuple[ImageFormat, ...] = ()
         self.network_boot = False
@@ -444,6 +446,12 @@ class ScriptedBackend:
     async def changes(self) -> AsyncIterator[Change]:
         while True:
             yield await self._changes.get()
+
+    def notice(self) -> str:
+        return ""
+
+    def follow(self, census: Census) -> None:
+        self.census = census
 
     async def check(self) -> None:
         if self.away:

@@ -59,13 +59,24 @@ _NAMED: Final = re.compile(
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
 
+# A URL that was signed lets everybody in who has the whole of it: S3 and its kin, Google, Azure, CloudFront.
+_SIGNED: Final = re.compile(
+    r"""
+    (?P<name> (?<=[?&;]) (?: x-(?:amz|goog|oss|obs)-(?:signature|credential|security-token)
+                           | signature | sig | policy | awsaccesskeyid | googleaccessid | key-pair-id | api[-_]?key ) = )
+    [^&\s"'<>)\]},;]+
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
 
 def redact(text: str, *secrets: Secret) -> str:
-    """`text` without the given secrets, without tokens and passwords in URLs, parameters or key-value pairs."""
+    """`text` without the given secrets, without tokens, passwords and signatures in URLs, parameters or key-value pairs."""
     for secret in secrets:
         if secret:
             text = text.replace(secret.reveal(), HIDDEN)
-    return _NAMED.sub(_hidden, _URL_USER.sub(f"{HIDDEN}@", text))
+    signed = _SIGNED.sub(rf"\g<name>{HIDDEN}", _URL_USER.sub(f"{HIDDEN}@", text))
+    return _NAMED.sub(_hidden, signed)
 
 
 def _hidden(found: re.Match[str]) -> str:

@@ -96,3 +96,28 @@ def test_a_password_file_line_fits_its_password_and_does_not_show_it() -> None:
     assert user == "ironic"
     assert "hunter2" not in line
     assert bcrypt.checkpw(b"hunter2", hashed.encode())
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://b.s3.amazonaws.com/i.raw?X-Amz-Algorithm=AWS4&X-Amz-Credential=HUSH%2F20261116&X-Amz-Signature=HUSH",
+        "https://b.s3.amazonaws.com/i.raw?X-Amz-Expires=60&X-Amz-Security-Token=HUSH",
+        "https://b.s3.amazonaws.com/i.raw?AWSAccessKeyId=HUSH&Signature=HUSH&Expires=1",
+        "https://storage.googleapis.com/b/i.raw?X-Goog-Date=1&x-goog-signature=HUSH",
+        "https://a.blob.core.windows.net/c/i.raw?sv=2026&se=2026-11-16&sig=HUSH%3D",
+        "https://d.cloudfront.net/i.raw?Expires=1&amp;Signature=HUSH~-&amp;Key-Pair-Id=HUSH",
+        "https://127.0.0.1/i.raw?api_key=HUSH&size=2",
+    ],
+)
+def test_what_signs_a_url_is_not_shown(url: str) -> None:
+    """Whoever has the whole of such a URL can read the image, and Ironic repeats it in its errors."""
+    told = redact(f"Validation of image href {url!r} failed: Got HTTP code 403 for {url}, retrying")
+    assert "HUSH" not in told
+    assert url.partition("?")[0] in told
+    assert told.endswith(", retrying")
+
+
+def test_words_that_only_look_like_a_signature_stay() -> None:
+    text = "bad signature of the update; policy=strict was not asked for (sig 11)"
+    assert redact(text) == text

@@ -6,7 +6,7 @@ import pytest
 from rack import IMAGE, Rack
 
 from ingot.api.baremetalhost import FINALIZER, SECRET_FINALIZER, ErrorType
-from ingot.api.core import SECRETS
+from ingot.api.core import EVENTS, SECRETS
 from ingot.api.hardwaredata import HARDWARE_DATA
 from ingot.api.meta import Key
 from ingot.kube import NotFound
@@ -113,6 +113,19 @@ async def test_the_attempted_image_is_written_before_the_back_end_is_told(rack: 
     rack.backend.let_go("provision")
     rack.backend.tell(key)
     await rack.until_state(key, "provisioned")
+
+
+async def test_an_image_with_a_weak_checksum_is_installed_with_a_warning(rack: Rack) -> None:
+    key = await rack.host(image=IMAGE | {"checksum": "0" * 32, "checksumType": "md5"})
+    await rack.until_state(key, "provisioned")
+    await rack.settle()
+    events = (await rack.client.list(EVENTS, namespace=rack.namespace)).items
+    assert [(event.type, event.message) for event in events if event.reason == "WeakImage"] == [
+        (
+            "Warning",
+            "spec.image.checksum: md5 does not tell an image from one that was made to look like it; use sha256",
+        )
+    ]
 
 
 async def test_a_host_that_is_to_be_off_is_not_provisioned(rack: Rack) -> None:

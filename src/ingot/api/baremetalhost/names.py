@@ -131,6 +131,8 @@ class EventReason(enum.StrEnum):
     FORCE_DELETED = "ForceDeleted"
     UNKNOWN_STATE = "UnknownState"
     """Ours: a host went without its back end; the message tells what it leaves behind."""
+    WEAK_IMAGE = "WeakImage"
+    """Ours: what is asked for is installed, and something about it should be better: a checksum of md5, for example."""
 
 
 class Annotation(enum.StrEnum):

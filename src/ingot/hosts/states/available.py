@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ingot.api.baremetalhost import ErrorType, EventReason, State
+from ingot.api.inputs.weaknesses import weaknesses
 from ingot.api.installed import needs_provisioning, wanted
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import Advance, Block, Outcome
@@ -49,6 +50,8 @@ async def _begin(p: Pass) -> Outcome:
     for found in (await config_drive(p), await pull_secret(p, image)):
         if isinstance(found, Block):
             return found
+    for weak in weaknesses(image):
+        p.tell(EventReason.WEAK_IMAGE, f"{weak.field}: {weak.sentence}", "Warning")
     # What is begun is noted together with the state, before anything is done; see `ingot.api.installed`.
     p.change(last_attempted_image=image)
     # Hints that changed since the host was prepared count as well.

@@ -14,6 +14,7 @@ import hashlib
 import io
 import ssl
 from dataclasses import dataclass
+from typing import Final
 from urllib.parse import urlsplit
 
 from ingot.formats import FormatError
@@ -27,6 +28,9 @@ from ingot.lab.instance import boot_from_disk, read_config_drive
 from ingot.lab.ipxe import LoadFailed, NetBoot, network_boot
 from ingot.lab.medium import Library, Medium, ca_in_initrd, read_medium
 from ingot.lab.record import Booted, BootTarget, Instance, Override, Ramdisk
+
+AT_ONCE: Final = 64
+"""Media that are read at the same time: each takes its size in memory while it is."""
 
 
 def boot_target(override: Override) -> BootTarget:
@@ -58,6 +62,7 @@ class Firmware:
         self.trusted = trusted
         self._ipxe_url = ipxe_url
         self._library = Library()
+        self._fetching = asyncio.Semaphore(AT_ONCE)
 
     async def boot(self, chassis: Chassis, source: BootTarget) -> Result:
         match source:
@@ -103,7 +108,10 @@ class Firmware:
 
     async def _read(self, chassis: Chassis, source: str, url: str, what: str) -> tuple[Medium, Booted]:
         try:
-            async with fetched(url, what, trusted=self.trusted, folder=chassis.folder) as found:
+            async with (
+                self._fetching,
+                fetched(url, what, trusted=self.trusted, folder=chassis.folder) as found,
+            ):
                 medium = self._library.known(found.sha256)
                 if medium is None:
                     medium = await _off_loop_when_large(found)

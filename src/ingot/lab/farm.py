@@ -91,8 +91,8 @@ class Farm:
     async def running(cls, settings: FarmSettings) -> AsyncIterator[Self]:
         """A farm that serves until the block ends; its servers are then left as they are."""
         async with _ledger(settings.state / "lab") as ledger:
-            _allow_open_files(settings.servers)
             farm = await asyncio.to_thread(cls, settings, ledger)
+            _allow_open_files(len(farm.lab.servers))
             renewal = asyncio.create_task(farm._tls.keep())
             try:
                 await farm._start()
@@ -152,10 +152,8 @@ class Farm:
     async def _stop(self) -> None:
         await self._control.stop()
         await self._planner.stop()
-        for bmc in self._bmcs.values():
-            await bmc.stop()
-        for machine in self._machines:
-            await machine.stop()
+        await asyncio.gather(*(bmc.stop() for bmc in self._bmcs.values()))
+        await asyncio.gather(*(machine.stop() for machine in self._machines))
         await self._depot.stop()
 
     async def _stock(self) -> None:

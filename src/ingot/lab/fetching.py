@@ -22,6 +22,8 @@ from ingot.lab.errors import BootFailure
 LARGEST: Final = 8 << 30
 IN_MEMORY: Final = 4 << 20
 """What is larger is written and read by a thread."""
+_HELD: Final = 256 << 10
+"""What is larger is in a file rather than in this process: a thousand servers may boot at once."""
 _CHUNK: Final = 1 << 20
 
 
@@ -40,7 +42,7 @@ class Fetched:
 async def fetched(url: str, what: str, *, trusted: ssl.SSLContext, folder: Path) -> AsyncIterator[Fetched]:
     """The bytes behind a URL, all of them; a `BootFailure` that says what could not be had and why."""
     timeout = aiohttp.ClientTimeout(total=None, connect=30, sock_read=60)
-    with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY, dir=str(folder)) as spool:
+    with tempfile.SpooledTemporaryFile(max_size=_HELD, dir=str(folder)) as spool:
         file = cast("BinaryIO", spool)
         try:
             async with (

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from ironic_room import Host, Room
 
-from ingot.api.baremetalhost import BARE_METAL_HOSTS
+from ingot.api.baremetalhost import BARE_METAL_HOSTS, Annotation
+from ingot.api.hostupdatepolicy import HOST_UPDATE_POLICIES
 from ingot.lab.faults import Faults
 from ingot.lab.views import ServerView
 
@@ -100,6 +101,33 @@ async def _switching(host: Host) -> None:
     await host.until_node(lambda node: node.target_power_state is not None, "being switched")
 
 
+async def _preparing(host: Host) -> None:
+    await host.hold("create_configuration")
+    disks = [{"rotational": True}, {"rotational": True}]
+    volumes = [{"level": "1", "physicalDisks": disks}]
+    await host.create(inspectionMode="disabled", raid={"softwareRAIDVolumes": volumes})
+    await _held(host, "create_configuration")
+
+
+async def _servicing(host: Host) -> None:
+    await host.create(inspectionMode="disabled", image=host.image())
+    await host.room.create(HOST_UPDATE_POLICIES, host.name, spec={"firmwareSettings": "onReboot"})
+    await host.reaches("provisioned")
+    await host.until_running()
+    await host.wants_settings(QuietBoot="false")
+    await host.behave(SLOW)
+    await host.annotate(Annotation.REBOOT)
+    await host.until_node(lambda node: node.provision_state in ("servicing", "service wait"), "serviced")
+
+
+async def _serviced(host: Host) -> None:
+    await host.until_seen(lambda seen: seen.components.bios.get("QuietBoot") is False, "serviced")
+    await host.until(
+        lambda found: found.status.operational_status == "OK" and found.status.powered_on, "well and on"
+    )
+    await host.until_running()
+
+
 async def _deprovisioning(host: Host) -> None:
     await _provisioned(host)
     await host.hold(CLEANING)
@@ -124,6 +152,8 @@ MOMENTS = (
     Moment("deprovisioning", _deprovisioning, _let_go, lambda h: h.until_well("available"), 1, 1),
     Moment("deleting", _deleting, _let_go, lambda h: h.until_gone(), 1, 1),
     Moment("provisioned", _provisioned, _let_go, _runs, 1, 0),
+    Moment("servicing", _servicing, _let_go, _serviced, 1, 0),
+    Moment("preparing", _preparing, _let_go, lambda h: h.until_well("available"), 0, 1),
     Moment("switching", _switching, _let_go, lambda h: h.until_power(on=False), 0, 0),
     Moment("cleaning", _cleaning, _let_go, _runs, 1, 1),
     Moment("booting to deploy", _booting_to_deploy, _let_go, _runs, 1, 0),

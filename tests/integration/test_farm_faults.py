@@ -14,8 +14,8 @@ import pytest
 from ironic_room import Host, Room
 from stories import story
 
-from ingot.api.baremetalhost import Annotation
-from ingot.lab.faults import Faults
+from ingot.api.baremetalhost import Annotation, BareMetalHost
+from ingot.lab.faults import Faults, Planned
 
 SECRETS_SHOWN = re.compile(r"agent_token=(?!\*)|ipa-agent-token|Authorization", re.IGNORECASE)
 
@@ -38,6 +38,11 @@ async def runs(host: Host) -> None:
     await host.create(externallyProvisioned=True)
     await host.reaches("externally provisioned")
     await host.until_power(on=True)
+
+
+async def is_available(host: Host) -> None:
+    await host.create(inspectionMode="disabled")
+    await host.reaches("available")
 
 
 async def holds_an_image(host: Host) -> None:
@@ -78,6 +83,18 @@ SWITCHING_HARD = When(
     lambda host: host.annotate(f"{Annotation.REBOOT}/hold", '{"mode": "hard"}'),
     "power management error",
     lambda host: host.until_power(on=False),
+)
+UPDATING = When(
+    is_available,
+    lambda host: host.wants_firmware("bios", "4.0.0"),
+    "preparation error",
+    lambda host: host.until_seen(lambda seen: seen.components.versions.get("bios") == "4.0.0", "updated"),
+)
+CONFIGURING = When(
+    is_available,
+    lambda host: host.wants_settings(QuietBoot="false"),
+    "preparation error",
+    lambda host: host.until_seen(lambda seen: seen.components.bios.get("QuietBoot") is False, "configured"),
 )
 LETTING_GO = When(
     holds_an_image,
@@ -190,6 +207,7 @@ def row(name: str, fault: Faults, when: When, reads: str = "") -> object:
             LETTING_GO,
             "disk is write-protected",
         ),
+        row("firmware that is refused", Faults(fail_tasks="wrong signature"), UPDATING, "wrong signature"),
         row(
             "power that cannot be switched",
             Faults(fail_power=True),
@@ -234,3 +252,72 @@ async def test_a_fault_that_passes_is_no_matter_for_the_user(room: Room, what: R
     await what.when.ask(host)
     await what.when.after(host)
     assert not await host.troubles()
+
+
+@story
+async def test_a_bmc_that_is_gone_for_a_while_is_told_and_all_is_well_once_it_is_back(room: Room) -> None:
+    host = room.server()
+    await runs(host)
+    before = await host.seen()
+    await host.behave(Faults(bmc_down=True))
+    await host.until(lambda found: _is_manageable(found) == ("False", "PowerFailure"), "out of reach")
+    await host.behave()
+    await host.until(lambda found: _is_manageable(found)[0] == "True", "in reach again")
+    assert (await host.seen()).power_actions == before.power_actions
+
+
+def _is_manageable(host: BareMetalHost) -> tuple[str, str]:
+    found = next(one for one in host.status.conditions if one.type == "Manageable")
+    return found.status, found.reason
+
+
+@story
+async def test_a_bmc_that_is_reset_costs_nothing_but_time(room: Room) -> None:
+    host = room.server()
+    await runs(host)
+    await room.lab.reset_bmc(host.name, 4)
+    await host.change(online=False)
+    await host.until_power(on=False)
+    assert not await host.troubles()
+
+
+@story
+async def test_an_image_is_deployed_through_a_storm_of_a_bmc(room: Room) -> None:
+    """A plan: half a minute of 503, then slowness, then all is well."""
+    host = room.server()
+    await room.lab.set_plan(
+        host.name,
+        Planned(after=4, lasts=20, faults=Faults(unavailable=4)),
+        Planned(after=20, lasts=30, faults=Faults(slow_seconds=0.5)),
+    )
+    await host.create(inspectionMode="disabled", image=host.image())
+    await host.until_well("provisioned")
+    assert (await host.until_running()).deployments == 1
+
+
+@story
+async def test_a_medium_that_will_not_come_out_does_not_keep_an_image_from_running(room: Room) -> None:
+    host = room.server()
+    await host.create(inspectionMode="disabled", image=host.image())
+    await host.until_seen(lambda seen: bool(seen.media), "given its ramdisk")
+    await host.behave(Faults(media_stuck=True))
+    await host.until(
+        lambda found: bool(found.status.error_message) or found.status.provisioning.state == "provisioned",
+        "through, one way or the other",
+    )
+    await host.behave()
+    await host.try_again()
+    await host.until_well("provisioned")
+    await host.until_running()
+
+
+@story
+async def test_a_password_that_was_changed_at_the_bmc_is_told_and_the_new_one_is_taken(room: Room) -> None:
+    host = room.server()
+    await runs(host)
+    await room.lab.set_password(host.name, "changed-behind-our-back")
+    await host.change(online=False)
+    told = await host.until_error("refused the user name or password")
+    assert "changed-behind-our-back" not in told.status.error_message
+    await host.set_secret(f"{host.name}-bmc", password="changed-behind-our-back")
+    await host.until_power(on=False)

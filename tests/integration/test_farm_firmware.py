@@ -13,24 +13,6 @@ from ingot.api.hostupdatepolicy import HOST_UPDATE_POLICIES
 from ingot.lab.views import ServerView
 
 
-async def wants(host: Host, **settings: object) -> None:
-    """BIOS settings."""
-    room = host.room
-    await room.until_object(HOST_FIRMWARE_SETTINGS, host.name, lambda found: bool(found.status.settings))
-    await room.client.patch(HOST_FIRMWARE_SETTINGS, host.key, {"spec": {"settings": settings}})
-
-
-async def wants_firmware(host: Host, component: str, version: str) -> None:
-    """An image of firmware that the farm has."""
-    room = host.room
-    await room.until_object(HOST_FIRMWARE_COMPONENTS, host.name, lambda found: bool(found.status.components))
-    image = await room.lab.add_image(
-        f"ingot-firmware {component} {version}\n".encode() + bytes(4096), name=f"{component}.bin"
-    )
-    update = {"component": component, "url": image.url}
-    await room.client.patch(HOST_FIRMWARE_COMPONENTS, host.key, {"spec": {"updates": [update]}})
-
-
 async def shows(host: Host, component: str, version: str) -> None:
     """The new version is in the object that its user looks at."""
     await host.room.until_object(
@@ -47,8 +29,8 @@ async def test_settings_and_firmware_are_changed_before_a_host_is_available_agai
     host = room.server()
     await host.create(inspectionMode="disabled")
     await host.reaches("available")
-    await wants(host, ProcTurboMode="Disabled", BootTimeout=30)
-    await wants_firmware(host, "bios", "2.0.0")
+    await host.wants_settings(ProcTurboMode="Disabled", BootTimeout=30)
+    await host.wants_firmware("bios", "2.0.0")
 
     def is_done(seen: ServerView) -> bool:
         parts = seen.components
@@ -112,8 +94,8 @@ async def test_a_host_in_use_gets_settings_and_firmware_at_a_reboot_and_runs_on(
     )
     await host.reaches("provisioned")
     before = await host.until_running()
-    await wants(host, QuietBoot="false")
-    await wants_firmware(host, "bmc", "3.1.0")
+    await host.wants_settings(QuietBoot="false")
+    await host.wants_firmware("bmc", "3.1.0")
     assert (await host.seen()).boots == before.boots, "nothing is changed before somebody reboots it"
 
     await host.annotate(Annotation.REBOOT)

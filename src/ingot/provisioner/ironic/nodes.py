@@ -1,7 +1,7 @@
 """The node behind a host: found, read afresh, changed, and looked at before anything is destroyed.
 
 Owns the bridge between client and cache: every answer of Ironic that shows a node goes into the cache with the moment its
-request began. What is done to a node that may cost somebody something goes through `guarded`.
+request began. What may cost somebody something is asked for before it is done, in `carrying_out`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The pairs as a page for people: `docs/node-states.md`, written by `make docs`.
 
-Pure but for `main`. States that a verb treats alike share a line.
+Pure but for `main`. States that a verb treats alike share a line, and what stands in the way of most verbs is written once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,17 @@ from typing import Final
 from ingot.provisioner.ironic import ways
 from ingot.provisioner.ironic.decisions import Done, Fail, Step, Unregistered, Wait
 from ingot.provisioner.ironic.pairs import ASKED_IN, VERBS, all_states, applicable
-from ingot.provisioner.ironic.rules import Fact, Facts, Going, Hangs, Outcome, Rule, Switching, Verb
+from ingot.provisioner.ironic.rules import (
+    HINDRANCES,
+    Fact,
+    Facts,
+    Going,
+    Hangs,
+    Outcome,
+    Rule,
+    Switching,
+    Verb,
+)
 
 _HEAD: Final = """\
 # What happens to a host, however Ironic has its node
@@ -44,31 +54,45 @@ def _lines() -> Iterator[str]:
     for state, verbs in ASKED_IN.items():
         yield f"| {state} | {', '.join(verb.name for verb in verbs)} |\n"
     yield "\nData images, subscriptions and detaching are asked for in any state that has registered.\n"
+    yield from _section("What stands in the way", _IN_THE_WAY)
     for verb in VERBS:
-        yield f"\n## {verb.name.capitalize()}\n\n| Ironic has the node as | and | so |\n|---|---|---|\n"
-        for rules, alike in _groups(verb):
-            yield from _rows(verb, rules, alike)
+        yield from _section(verb.name.capitalize(), verb)
 
 
-def _groups(verb: Verb) -> list[tuple[tuple[Rule, ...], list[str]]]:
-    """States that the same rules apply to."""
-    found: list[tuple[tuple[Rule, ...], list[str]]] = []
+def _section(title: str, verb: Verb) -> Iterator[str]:
+    yield f"\n## {title}\n\n"
+    if verb is _IN_THE_WAY:
+        yield "For every verb whose table says so, at the place where it says so.\n\n"
+    yield "| Ironic has the node as | and | so |\n|---|---|---|\n"
+    for rules, alike in _groups(verb):
+        yield from _rows(verb, rules, alike)
+
+
+_IN_THE_WAY: Final = Verb(name="what stands in the way", rules=HINDRANCES)
+_ABOVE: Final = "| *what stands in the way*, above"
+
+
+def _groups(verb: Verb) -> list[tuple[tuple[Rule | None, ...], list[str]]]:
+    """States that the same rules apply to. None stands for all that stands in the way."""
+    found: dict[tuple[Rule | None, ...], list[str]] = {}
     for state in all_states():
-        rules = applicable(verb, state)
-        for known, alike in found:
-            if known == rules:
-                alike.append(state)
-                break
-        else:
-            found.append((rules, [state]))
-    return found
+        rules: dict[Rule | None, None] = {}
+        for rule in applicable(verb, state):
+            rules[None if verb is not _IN_THE_WAY and rule in HINDRANCES else rule] = None
+        if rules:
+            found.setdefault(tuple(rules), []).append(state)
+    return list(found.items())
 
 
-def _rows(verb: Verb, rules: tuple[Rule, ...], alike: list[str]) -> Iterator[str]:
+def _rows(verb: Verb, rules: tuple[Rule | None, ...], alike: list[str]) -> Iterator[str]:
     named = ", ".join(alike)
     for rule in rules:
-        yield f"| {named} | {_conditions(rule)} | {_outcome(verb, rule.then, alike)} |\n"
+        yield f"| {named} | {_ABOVE if rule is None else _row(verb, rule, alike)} |\n"
         named = ""
+
+
+def _row(verb: Verb, rule: Rule, alike: list[str]) -> str:
+    return f"{_conditions(rule)} | {_outcome(verb, rule.then, alike)}"
 
 
 def _conditions(rule: Rule) -> str:

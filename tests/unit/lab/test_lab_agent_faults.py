@@ -22,7 +22,7 @@ STEP = {"step": "erase_devices_metadata", "interface": "deploy"}
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def rack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rack]:
-    async with Rack.running(tmp_path_factory.mktemp("rack"), servers=9) as rack:
+    async with Rack.running(tmp_path_factory.mktemp("rack"), servers=10) as rack:
         yield rack
 
 
@@ -149,3 +149,15 @@ async def test_a_node_that_is_locked_is_looked_up_again(bench: Bench) -> None:
     bench.ironic.refuse_lookups = 2
     await bench.boot_ramdisk()
     assert bench.ironic.refuse_lookups == 0
+
+
+async def test_a_short_command_can_fail_and_be_held_too(bench: Bench) -> None:
+    await misbehave(bench, fail_steps={"install_bootloader": "no room for it"})
+    await bench.boot_ramdisk()
+    _, failed = await bench.ironic.order("image.install_bootloader", {})
+    assert failed["command_error"]["details"] == "no room for it"
+    await bench.lab.hold(bench.plate.name, "power_off")
+    _, held = await bench.ironic.order("standby.power_off", {})
+    assert (held["command_status"], (await bench.server()).power) == ("RUNNING", "On")
+    await bench.lab.release(bench.plate.name)
+    await bench.said("the operating system switches off")

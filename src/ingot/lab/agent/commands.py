@@ -31,6 +31,8 @@ from ingot.lab.settings import Timings
 
 _log = logging.getLogger(__name__)
 _LARGEST_COMMAND: Final = 128 << 20
+_SHORT: Final = 1.0
+"""How long the answer to a short command waits for its end; Ironic polls for the end of a longer one in steps of seconds."""
 
 
 class PowerSwitch(Protocol):
@@ -118,13 +120,17 @@ class Commands:
         await self._chassis.save()
         assert self._group is not None
         running = self._group.create_task(self._run(command, order))
-        if order.waits or request.query.get("wait", "").lower() == "true":
+        if request.query.get("wait", "").lower() == "true" or not order.in_thread:
             await asyncio.wait([running])
+        elif order.short:
+            await asyncio.wait([running], timeout=_SHORT)
         return web.json_response(_shown(command))
 
     async def _run(self, command: Command, order: Order) -> None:
         what = _called(command)
         try:
+            if order.short:
+                await self._work.told_to_fail(_short(command.name))
             command.result = await order.run(self._work, command.params)
             command.status = "SUCCEEDED"
         except AgentDied as death:

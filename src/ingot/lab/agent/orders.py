@@ -1,7 +1,6 @@
 """The commands that the agent knows, by extension and name, and what each does.
 
-Owns which of them are over before they are answered: those that ironic-python-agent runs in the request (`sync`), and short ones
-that it runs in a thread but has done by the time it answers. Only those that run in a thread are followed by a heartbeat.
+Owns which of them run in the request and which beside it, as in ironic-python-agent: only the latter are followed by a heartbeat.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ After = Literal["", "off", "restart", "locked"]
 @dataclass(frozen=True, slots=True)
 class Order:
     run: Callable[[Work, Params], Awaitable[Any]]
-    waits: bool = True
-    """Its answer is given when it has ended."""
+    short: bool = True
+    """It is over in a moment, unless the server is held there."""
     in_thread: bool = False
     """The real agent runs it beside the request, and sends a heartbeat when it has ended."""
     after: After = ""
@@ -73,7 +72,7 @@ ORDERS: Final[dict[str, dict[str, Order]]] = {
     **{
         kind: {
             f"get_{kind}_steps": Order(partial(_get_steps, kind)),
-            f"execute_{kind}_step": Order(partial(_execute, kind), waits=False, in_thread=True),
+            f"execute_{kind}_step": Order(partial(_execute, kind), short=False, in_thread=True),
         }
         for kind in _KINDS
     },

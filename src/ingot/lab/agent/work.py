@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ingot.lab.agent.download import Source
-from ingot.lab.agent.failures import AgentDied
+from ingot.lab.agent.failures import AgentDied, command_failed
 from ingot.lab.agent.hints import root_device
 from ingot.lab.chassis import Chassis
 from ingot.lab.devices import Device, devices
@@ -50,6 +50,13 @@ class Work:
         """The device with the image that was written last."""
         found = {device.key: device for device in self.devices()}
         return next((found[key] for key in reversed(self.chassis.record.written) if key in found), None)
+
+    async def told_to_fail(self, command: str) -> None:
+        """A short command can be held, and fail or die by a fault, like a step."""
+        await self.midway(command)
+        told = self.chassis.faults.fail_steps.get(command)
+        if told is not None:
+            raise command_failed(told)
 
     async def midway(self, step: str) -> None:
         """The middle of a step."""

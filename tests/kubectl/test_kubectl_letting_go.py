@@ -24,7 +24,7 @@ def test_a_host_is_deleted_by_force_while_the_back_end_is_away_and_forgotten_whe
     operator = hall.operator(AWAY)
     operator.leads()
     hall.until_rules_hold()
-    told = hall.ingot("host", "delete", "lost", "--timeout=1", code=1)
+    told = hall.ingot("host", "delete", "lost", "--timeout=5", code=1)
     assert "away, as its script says" in told
     assert "Without the back end: --force." in told
     assert hall.row("lost")[0] == "lost"

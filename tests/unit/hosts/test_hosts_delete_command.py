@@ -59,6 +59,8 @@ async def test_a_host_that_is_stuck_is_let_go_by_the_same_command(rack: Rack, ku
     key = await rack.host(image=IMAGE)
     await rack.until_state(key, "provisioned")
     rack.backend.away = "connection refused"
+    assert (await delete(rack, kubeconfig, "h1", "--no-wait")).exit_code == 0
+    await rack.until(key, lambda host: "the deletion waits for the back end" in rack.sentence(host))
     told = await delete(rack, kubeconfig, "h1", "--timeout", "1")
     assert told.exit_code == 1
     assert "the deletion waits for the back end" in told.output

@@ -1,8 +1,11 @@
 """Few retries towards a BMC.
 
 sushy tries every request ten times, three seconds apart, and Ironic tells it nothing else: a BMC that refuses connections
-holds a worker for half a minute at each call, and power sync has eight workers for all hosts. Three tries, two seconds apart,
-still pass over a BMC that stumbles; one that is dead is tried again at the next power sync anyway.
+holds a worker for half a minute at each call. Three tries, two seconds apart, still pass over a BMC that stumbles; one that is
+dead is tried again at the next power sync anyway.
+
+A request that was taken and not answered within a minute is not sent again at all: the BMC may be doing what it was asked, and a
+cycle of power sync lasts as long as its slowest host, so one hung BMC would delay the next look at all others by minutes.
 """
 
 from __future__ import annotations
@@ -17,8 +20,21 @@ FEW: Final = {"server_side_retries": 3, "server_side_retries_delay": 2}
 def install() -> None:
     """Change what sushy takes when it is told nothing. Raises, and changes nothing, when it has no such parameters."""
     import sushy
+    from requests import exceptions
+    from sushy import connector
 
+    few = without(connector._RETRYABLE_EXCEPTIONS, exceptions.ReadTimeout)
     hook(sushy.Sushy)
+    connector._RETRYABLE_EXCEPTIONS = few
+
+
+def without(retried: tuple[type[Exception], ...], unanswered: type[Exception]) -> tuple[type[Exception], ...]:
+    """What is tried again, apart from what was not answered."""
+    if unanswered not in retried:
+        raise AttributeError(
+            f"sushy does not try again after {unanswered.__name__}, or not in a way that is known here"
+        )
+    return tuple(kind for kind in retried if not issubclass(unanswered, kind))
 
 
 def hook(client_class: Any) -> None:

@@ -226,6 +226,27 @@ def test_a_redfish_client_told_nothing_retries_little_and_told_something_obeys()
     assert Client("u", 8, 9).given == ("u", 8, 9)
 
 
+def test_what_was_taken_and_not_answered_is_not_sent_again() -> None:
+    class Lost(Exception):
+        pass
+
+    class Timeout(Exception):
+        pass
+
+    class ReadTimeout(Timeout):
+        pass
+
+    class ConnectTimeout(Lost, Timeout):
+        pass
+
+    assert bmc_retries.without((Lost, ConnectTimeout, ReadTimeout, Timeout), ReadTimeout) == (
+        Lost,
+        ConnectTimeout,
+    )
+    with pytest.raises(AttributeError, match="does not try again after ReadTimeout"):
+        bmc_retries.without((Lost,), ReadTimeout)
+
+
 def test_a_redfish_client_of_another_version_is_left_alone() -> None:
     class Client:
         def __init__(self, url: str) -> None:

@@ -51,8 +51,8 @@ async def test_a_running_host_is_adopted_and_never_touched(play: Play):
     assert play.permit.asked == []
     assert play.stage.powered_on()
     assert play.stage.on_disk()
-    assert play.stage.done("deploy") == 1
-    assert play.stage.done("power off") == 0
+    assert play.stage.done("deploy") == play.stage.done("inspect") == 1
+    assert play.stage.done("power off") == play.stage.done("reboot") == 0
 
 
 async def test_what_was_adopted_can_be_deprovisioned(play: Play):

@@ -10,7 +10,7 @@ An Ironic that a second Ingot uses as well has nodes that look like that: IRONIC
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ingot.api import bmc
@@ -54,8 +54,8 @@ class Orphans:
         hosts = self.census.hosts() if self.census is not None else None
         if self.census is None or hosts is None:
             return
-        found = [(node.uuid, node) for node in self._nodes.cache if _is_nobodys(node, hosts, self.census)]
-        for node in self._suspects.confirmed(found):
+        found = _nobodys(self._nodes.cache, hosts, self.census)
+        for node in self._suspects.confirmed((node.uuid, node) for node in found):
             try:
                 await self._settle(node.uuid, hosts, self.census)
             except Refused as error:
@@ -105,11 +105,12 @@ class Orphans:
         return known is not None or cache.by_name(node_name(host.key)) is not None
 
 
-def _is_nobodys(node: Node, hosts: Sequence[KnownHost], census: Census) -> bool:
-    key = host_key(node.name)
-    if key is None or not census.covers(key.namespace):
-        return False
-    return not any(node.uuid == host.backend_id or key == host.key for host in hosts)
+def _nobodys(nodes: Iterable[Node], hosts: Sequence[KnownHost], census: Census) -> list[Node]:
+    """Nodes with a name of ours that no host has, neither by its name nor by what it is registered as."""
+    names = {node_name(host.key) for host in hosts}
+    ids = {host.backend_id for host in hosts}
+    strangers = [node for node in nodes if node.uuid not in ids and node.name not in names]
+    return [node for node in strangers if (key := host_key(node.name)) and census.covers(key.namespace)]
 
 
 def _has_bmc(host: KnownHost, node: FullNode) -> bool:

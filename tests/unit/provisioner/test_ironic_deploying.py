@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from fake_ironic import FakeIronic
 from ironic_orders import IMAGE, NODE, ORDER, Guard
+from msgspec import structs
 
 from ingot.api.baremetalhost import CustomDeploy, Image
 from ingot.provisioner import Act, Busy, ConfigDrive, Deployment, Failed, HostRef, Ready
@@ -70,6 +71,19 @@ async def test_a_custom_deploy_step_can_have_an_image(backend, ironic, clean, gu
     await deploy(backend, clean, guard, replace(ORDER, custom_deploy=STEP))
     assert ironic.node(NODE)["instance_info"]["image_source"] == IMAGE.url
     assert ironic.deploy_steps[clean.backend_id][0]["step"] == "install_os"
+
+
+async def test_an_image_whose_url_leads_elsewhere_is_still_the_one_that_was_asked_for(
+    backend, ironic, clean, guard
+):
+    await deploy(backend, clean, guard, ORDER)
+    # Ironic follows redirects, and notes where they lead.
+    ironic.node(NODE)["instance_info"]["image_source"] = "https://mirror/7f3a/image.raw"
+    ironic.finish(NODE)
+    assert await deploy(backend, clean, guard, ORDER) == Ready(None)
+    other = replace(ORDER, image=structs.replace(IMAGE, url="https://127.0.0.1/other.raw"))
+    assert isinstance(await deploy(backend, clean, guard, other), Failed)
+    assert IMAGE.url not in str(ironic.node(NODE)["extra"])
 
 
 async def test_coreos_is_another_word_for_the_step_that_installs_it(backend, ironic, clean, guard):

@@ -3,11 +3,13 @@
 Pure. Three ways lead to a system: an image that is written to the disk (Ironic's own deploy steps), a live ISO that is booted
 and leaves the disks alone, and a deploy step of the ramdisk's own, with or without an image. An image is named by URL and
 checked by checksum; root device hints become Ironic's operators; the config drive is handed over as JSON and Ironic builds it.
-The instance is known to Ironic by the uid of the host, so that one can tell whose it is.
+The instance is known to Ironic by the uid of the host, so that one can tell whose it is. Which image it is, is noted with the
+node: Ironic puts where a URL redirects to in the place of the URL that it was told.
 """
 
 from __future__ import annotations
 
+import hashlib
 from typing import Final
 
 import msgspec
@@ -32,6 +34,8 @@ IMAGE_KEYS: Final = (
 )
 _WRITTEN_TO_DISK: Final = ("raw", "qcow2", "vdi", "vmdk")
 
+DEPLOYED: Final = "ingot_deployment"
+"""In the node's `extra`: which image it was told to have on its disk."""
 RAMDISK: Final = "ramdisk"
 """The deploy interface that boots an ISO and writes nothing."""
 CUSTOM: Final = "custom-agent"
@@ -152,12 +156,12 @@ def instance_differences(
     persistence = persistent_boot.live_iso if is_live(wanted.image) else persistent_boot.installed
     if node.driver_info.get("force_persistent_boot_device", "Default") != persistence:
         patch.append(add("/driver_info/force_persistent_boot_device", persistence))
-    return patch + _owned(node, host)
+    return patch + _owned(node, host) + _marked(node, wanted.image)
 
 
 def adoption_differences(node: FullNode, host: HostRef, installed: Image | None) -> list[PatchOperation]:
     """The patch that tells Ironic what is on the host's disk already."""
-    patch = _told(node, image_info(installed)) + _owned(node, host)
+    patch = _told(node, image_info(installed)) + _owned(node, host) + _marked(node, installed)
     # Ironic changes interfaces only here; after an attempt that failed it was told already.
     if node.provision_state == states.MANAGEABLE:
         patch += interface_differences(node, deploy_interface(installed, None))
@@ -174,6 +178,19 @@ def _told(node: FullNode, told: dict[str, Json]) -> list[PatchOperation]:
 
 def _owned(node: FullNode, host: HostRef) -> list[PatchOperation]:
     return [] if node.instance_uuid == host.uid else [add("/instance_uuid", host.uid)]
+
+
+def _marked(node: FullNode, image: Image | None) -> list[PatchOperation]:
+    mark = _mark(image)
+    return [] if node.extra.get(DEPLOYED) == mark else [add(f"/extra/{DEPLOYED}", mark)]
+
+
+def _mark(image: Image | None) -> str:
+    """Tells images apart. Not the URL itself, which can hold a password."""
+    told = image_info(image)
+    return hashlib.sha256(str(told.get("image_source") or told.get("boot_iso") or "").encode()).hexdigest()[
+        :32
+    ]
 
 
 def interface_differences(node: FullNode, wanted: str) -> list[PatchOperation]:
@@ -221,7 +238,9 @@ def drive_for(host: HostRef, wanted: Deployment) -> Json:
 
 def is_ours(node: FullNode, host: HostRef, wanted: Deployment) -> bool:
     """Whether what Ironic has on the node is this deployment of this host."""
+    if node.instance_uuid != host.uid:
+        return False
+    if (mark := node.extra.get(DEPLOYED)) is not None:
+        return mark == _mark(wanted.image)
     told = image_info(wanted.image)
-    return node.instance_uuid == host.uid and all(
-        node.instance_info.get(key) == told.get(key) for key in ("image_source", "boot_iso")
-    )
+    return all(node.instance_info.get(key) == told.get(key) for key in ("image_source", "boot_iso"))

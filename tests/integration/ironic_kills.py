@@ -8,6 +8,7 @@ count: none is deployed twice, none is cleaned twice.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
@@ -16,11 +17,10 @@ from ironic_room import Host, Room
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, Annotation
 from ingot.api.hostupdatepolicy import HOST_UPDATE_POLICIES
 from ingot.lab.faults import Faults
-from ingot.lab.views import ServerView
 
 CLEANING = "erase_devices_metadata"
 SLOW = Faults(slow_seconds=3)
-"""Registering asks a BMC eighteen times, so this lasts for as long as the kills do."""
+"""Registering asks a BMC some eighteen times, so this lasts for as long as the kills do."""
 
 Kill = tuple[str, ...]
 KILLS: tuple[Kill, ...] = (("operator",), ("ironic",), ("operator", "ironic"))
@@ -28,14 +28,15 @@ KILLS: tuple[Kill, ...] = (("operator",), ("ironic",), ("operator", "ironic"))
 
 
 class Moment(NamedTuple):
-    """A moment of a host's life: the way to it, the way on from it, and what the server has seen at the end."""
+    """A moment of a host's life: the way to it, where it goes on from there, and what the server has seen at the end."""
 
     name: str
     park: Callable[[Host], Awaitable[object]]
-    release: Callable[[Host], Awaitable[object]]
     arrives: Callable[[Host], Awaitable[object]]
     deployments: int
     cleanings: int
+    slow_down: Callable[[Host], Awaitable[object]] | None = None
+    """The last piece of the way, for a moment that a slow BMC makes last: it begins when all others are parked."""
 
 
 async def _held(host: Host, place: str) -> None:
@@ -45,6 +46,10 @@ async def _held(host: Host, place: str) -> None:
 async def _let_go(host: Host) -> None:
     await host.room.lab.release(host.name)
     await host.behave()
+
+
+async def _nowhere(_: Host) -> None:
+    """No object describes it."""
 
 
 async def _registering(host: Host) -> None:
@@ -79,7 +84,6 @@ async def _writing(host: Host) -> None:
 
 async def _written(host: Host) -> None:
     """What comes after the image is over in a second; a slow BMC makes it last."""
-    await _writing(host)
     await host.behave(SLOW)
     await host.room.lab.release(host.name)
     after = ("prepare_instance_boot", "tear_down_agent", "boot_instance")
@@ -92,10 +96,13 @@ async def _provisioned(host: Host) -> None:
     await host.until_running()
 
 
-async def _switching(host: Host) -> None:
+async def _runs_something(host: Host) -> None:
     await host.create(externallyProvisioned=True)
     await host.reaches("externally provisioned")
     await host.until_power(on=True)
+
+
+async def _switching(host: Host) -> None:
     await host.behave(SLOW)
     await host.change(online=False)
     await host.until_node(lambda node: node.target_power_state is not None, "being switched")
@@ -109,12 +116,13 @@ async def _preparing(host: Host) -> None:
     await _held(host, "create_configuration")
 
 
-async def _servicing(host: Host) -> None:
-    await host.create(inspectionMode="disabled", image=host.image())
+async def _wants_service(host: Host) -> None:
     await host.room.create(HOST_UPDATE_POLICIES, host.name, spec={"firmwareSettings": "onReboot"})
-    await host.reaches("provisioned")
-    await host.until_running()
+    await _provisioned(host)
     await host.wants_settings(QuietBoot="false")
+
+
+async def _servicing(host: Host) -> None:
     await host.behave(SLOW)
     await host.annotate(Annotation.REBOOT)
     await host.until_node(lambda node: node.provision_state in ("servicing", "service wait"), "serviced")
@@ -148,19 +156,23 @@ async def _runs(host: Host) -> None:
     await host.until_running()
 
 
+async def _is_available(host: Host) -> None:
+    await host.until_well("available")
+
+
 MOMENTS = (
-    Moment("deprovisioning", _deprovisioning, _let_go, lambda h: h.until_well("available"), 1, 1),
-    Moment("deleting", _deleting, _let_go, lambda h: h.until_gone(), 1, 1),
-    Moment("provisioned", _provisioned, _let_go, _runs, 1, 0),
-    Moment("servicing", _servicing, _let_go, _serviced, 1, 0),
-    Moment("preparing", _preparing, _let_go, lambda h: h.until_well("available"), 0, 1),
-    Moment("switching", _switching, _let_go, lambda h: h.until_power(on=False), 0, 0),
-    Moment("cleaning", _cleaning, _let_go, _runs, 1, 1),
-    Moment("booting to deploy", _booting_to_deploy, _let_go, _runs, 1, 0),
-    Moment("writing the image", _writing, _let_go, _runs, 1, 0),
-    Moment("after the image", _written, _let_go, _runs, 1, 0),
-    Moment("inspecting", _inspecting, _let_go, lambda h: h.until_well("available"), 0, 0),
-    Moment("registering", _registering, _let_go, lambda h: h.until_well("available"), 0, 0),
+    Moment("registering", _nowhere, _is_available, 0, 0, _registering),
+    Moment("inspecting", _inspecting, _is_available, 0, 0),
+    Moment("preparing", _preparing, _is_available, 0, 1),
+    Moment("cleaning", _cleaning, _runs, 1, 1),
+    Moment("booting to deploy", _booting_to_deploy, _runs, 1, 0),
+    Moment("writing the image", _writing, _runs, 1, 0),
+    Moment("after the image", _writing, _runs, 1, 0, _written),
+    Moment("provisioned", _provisioned, _runs, 1, 0),
+    Moment("switching", _runs_something, lambda host: host.until_power(on=False), 0, 0, _switching),
+    Moment("servicing", _wants_service, _serviced, 1, 0, _servicing),
+    Moment("deprovisioning", _deprovisioning, _is_available, 1, 1),
+    Moment("deleting", _deleting, lambda host: host.until_gone(), 1, 1),
 )
 
 
@@ -168,9 +180,12 @@ class Campaign:
     def __init__(self, room: Room, moments: Sequence[Moment] = MOMENTS) -> None:
         self.room = room
         self.parked = [(moment, room.server()) for moment in moments]
+        self.took: dict[str, float] = {}
+        """Seconds from when all were let go until each arrived."""
 
     async def park(self) -> None:
         await asyncio.gather(*(moment.park(host) for moment, host in self.parked))
+        await asyncio.gather(*(moment.slow_down(host) for moment, host in self.parked if moment.slow_down))
 
     async def kill(self, *who: str) -> None:
         """kill -9 of all of these, and a start right after, as whoever runs them does it."""
@@ -185,11 +200,18 @@ class Campaign:
         if "operator" in who:
             await self.room.operator_ready()
 
-    async def release(self) -> None:
-        await asyncio.gather(*(moment.release(host) for moment, host in self.parked))
+    async def release(self, which: Sequence[Host] | None = None) -> None:
+        """Let these go on, or all of them."""
+        hosts = [host for _, host in self.parked] if which is None else which
+        await asyncio.gather(*(_let_go(host) for host in hosts))
 
     async def arrive(self) -> None:
-        await asyncio.gather(*(moment.arrives(host) for moment, host in self.parked))
+        await asyncio.gather(*(self._arrived(moment, host) for moment, host in self.parked))
+
+    async def _arrived(self, moment: Moment, host: Host) -> None:
+        begun = time.perf_counter()
+        await moment.arrives(host)
+        self.took[moment.name] = time.perf_counter() - begun
 
     async def complaints(self) -> list[str]:
         """What servers have seen too often or too seldom."""
@@ -201,9 +223,6 @@ class Campaign:
                 story = await host.story()
                 found.append(f"{moment.name}: deployed and cleaned {counted} times, not {expected}\n{story}")
         return found
-
-    async def servers(self) -> dict[str, ServerView]:
-        return {moment.name: await host.seen() for moment, host in self.parked}
 
 
 async def lose_database(room: Room, hosts: Sequence[Host]) -> None:

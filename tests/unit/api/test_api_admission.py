@@ -293,6 +293,20 @@ REFUSED: list[tuple[str, Json, str, Kind, str]] = [
         "/dev/NAME",
     ),
     (
+        "a hint that is an expression",
+        {"rootDeviceHints": {"model": "<or> a <or> b"}},
+        "spec.rootDeviceHints.model",
+        I,
+        "is an operator of Ironic's",
+    ),
+    (
+        "a deploy step that is no word",
+        {"customDeploy": {"method": "../sh"}},
+        "spec.customDeploy.method",
+        I,
+        "the name of a deploy step",
+    ),
+    (
         "a disk and more",
         {"rootDeviceHints": {"deviceName": "/dev/a b"}},
         "spec.rootDeviceHints.deviceName",

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ingot.api.baremetalhost import Image
-from ingot.api.inputs import checksums, kernel_arguments, text, urls
+from ingot.api.baremetalhost import Image, RootDeviceHints
+from ingot.api.inputs import checksums, hints, kernel_arguments, steps, text, urls
 from ingot.api.inputs.weaknesses import Weakness, weaknesses
 
 WEB = urls.WEB_SCHEMES
@@ -214,3 +214,29 @@ DIGEST = "ab" * 32
 def test_what_is_weak_in_an_image_is_known(image: Image | None, found: list[Weakness]) -> None:
     assert [weak.weakness for weak in weaknesses(image)] == found
     assert all("p@" not in weak.sentence and not weak.sentence.endswith(".") for weak in weaknesses(image))
+
+
+@pytest.mark.parametrize(
+    ("given_hints", "field"),
+    [
+        (RootDeviceHints(device_name="/dev/sda"), None),
+        (RootDeviceHints(device_name="/dev/disk/by-path/pci-0000:00:1f.2-ata-1.0"), None),
+        (RootDeviceHints(vendor="ATA", model="Dell PERC H730 <X>", hctl="0:0:0:0"), None),
+        (RootDeviceHints(device_name="/dev/disk/by-id/x"), "deviceName"),
+        (RootDeviceHints(device_name="/dev/.."), "deviceName"),
+        (RootDeviceHints(device_name="/dev/sd$(x)"), "deviceName"),
+        (RootDeviceHints(serial_number="a\x00"), "serialNumber"),
+        (RootDeviceHints(wwn="x" * 300), "wwn"),
+        (RootDeviceHints(model="<or> a <or> b"), "model"),
+        (RootDeviceHints(vendor="a s!= b"), "vendor"),
+    ],
+)
+def test_hints_are_names_of_disks_and_no_expressions(given_hints: RootDeviceHints, field: str | None) -> None:
+    assert [one.field for one in hints.problems_with(given_hints)] == ([field] if field else [])
+
+
+@pytest.mark.parametrize(
+    ("name", "passes"), [("install_coreos", True), ("", False), ("a b", False), ("../x", False)]
+)
+def test_a_deploy_step_is_a_word(name: str, passes: bool) -> None:
+    assert (steps.problem_with(name) is None) is passes

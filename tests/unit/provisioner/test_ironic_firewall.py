@@ -193,7 +193,7 @@ def test_a_stricter_rule_is_no_reason_to_let_go_of_a_machine_that_runs():
         (lambda: _hints(serial_number="a\nb"), r"spec.rootDeviceHints.serialNumber is 'a\nb'"),
         (lambda: _hints(model="<or> a"), "'<or>' is an operator of Ironic's"),
         (lambda: _hints(vendor="a s== b"), "'s==' is an operator"),
-        (lambda: _hints(device_name="/dev/sd a"), "expected /dev/NAME"),
+        (lambda: _hints(device_name="/dev/sd a"), "write /dev/NAME"),
         (
             lambda: _volumes(hardware_raid_volumes=[HardwareRAIDVolume(level="1", name="a\x1b[2J")]),
             "hardwareRAIDVolumes",

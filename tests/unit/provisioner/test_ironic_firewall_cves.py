@@ -136,7 +136,7 @@ REFUSED: list[Refusal] = [
     ("CVE-2026-90458", lambda: _subscription({"Host": "evil"}), "belongs to the connection"),
     # A step of the agent's is chosen by name, and a name is no path.
     ("CVE-2026-48681", lambda: _method("../../bin/sh"), "expected the name of a deploy step"),
-    ("CVE-2026-48681", lambda: _device("/dev/../etc/passwd"), "expected /dev/NAME"),
+    ("CVE-2026-48681", lambda: _device("/dev/../etc/passwd"), "write /dev/NAME"),
 ]
 
 

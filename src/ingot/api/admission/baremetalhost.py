@@ -17,6 +17,8 @@ from ingot.api.admission import annotated, changes, images, raid, references
 from ingot.api.admission.errors import FieldError, duplicate, forbidden, invalid, required
 from ingot.api.admission.rules import Document, Rules
 from ingot.api.baremetalhost import BareMetalHost
+from ingot.api.inputs import hints, steps
+from ingot.api.inputs.text import shown
 from ingot.api.inspection import inspection_is_disabled
 
 Rule = Callable[[BareMetalHost], Iterator[FieldError]]
@@ -26,7 +28,6 @@ _UUID: Final = re.compile(r"[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 # 6 bytes for Ethernet, 8 for EUI-64, 20 for InfiniBand.
 _MAC: Final = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}((:[0-9a-fA-F]{2}){2}|(:[0-9a-fA-F]{2}){14})?")
-_DEVICE: Final = re.compile(r"/dev/(disk/by-path/)?[^/\s]+")
 
 
 def _decoded(document: Document) -> BareMetalHost:
@@ -111,14 +112,14 @@ def abilities_of_the_bmc(host: BareMetalHost) -> Iterator[FieldError]:
 
 
 def root_device(host: BareMetalHost) -> Iterator[FieldError]:
-    hints = host.spec.root_device_hints
-    if hints is not None and hints.device_name and not _DEVICE.fullmatch(hints.device_name):
-        yield invalid(
-            "spec.rootDeviceHints.deviceName",
-            hints.device_name,
-            "write /dev/NAME or /dev/disk/by-path/NAME; other links do not exist in the ramdisk. "
-            "For a disk known by its ID use the hints serialNumber or wwn.",
-        )
+    for problem in hints.problems_with(host.spec.root_device_hints):
+        yield invalid(f"spec.rootDeviceHints.{problem.field}", shown(problem.found), problem.sentence)
+
+
+def custom_deploy(host: BareMetalHost) -> Iterator[FieldError]:
+    method = host.spec.custom_deploy.method if host.spec.custom_deploy else ""
+    if method and (problem := steps.problem_with(method)) is not None:
+        yield invalid("spec.customDeploy.method", shown(method), problem)
 
 
 def power_off(host: BareMetalHost) -> Iterator[FieldError]:
@@ -168,6 +169,7 @@ CREATE_RULES: Final[tuple[Rule, ...]] = (
     abilities_of_the_bmc,
     boot_mac,
     root_device,
+    custom_deploy,
     images.image,
     annotated.restored_status,
     annotated.reboots,

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from ingot.api.inputs import steps
 from ingot.api.inputs.text import is_one_line
 from ingot.api.meta import Key
 from ingot.provisioner.ironic.firewall.rejection import reject
 
 _NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
-_STEP: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _ARCHITECTURE: Final = re.compile(r"[A-Za-z0-9_]{1,32}")
 _MAC: Final = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}((:[0-9a-fA-F]{2}){2}|(:[0-9a-fA-F]{2}){14})?")
 _COMPONENT: Final = re.compile(r"bios|bmc|nic:[A-Za-z0-9._-]+")
@@ -29,8 +29,8 @@ def host_name(found: Key) -> None:
 
 
 def deploy_step(field: str, found: str) -> None:
-    if len(found) > _LONGEST or not _STEP.fullmatch(found):
-        raise reject(field, found, "expected the name of a deploy step: letters, digits, '_', '.' and '-'")
+    if (problem := steps.problem_with(found)) is not None:
+        raise reject(field, found, problem)
 
 
 def architecture(field: str, found: str) -> None:

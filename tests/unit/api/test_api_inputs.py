@@ -162,7 +162,12 @@ def test_arguments_that_mean_something_else_to_somebody_do_not(arguments: str) -
 
 # What a boot loader (iPXE, GRUB, isolinux) or a shell gives a meaning.
 _META = re.compile(r"[\x00-\x1f\x7f$;&|<>`\\#{}']|%(?![0-9A-Fa-f]{2})")
-_SHAPES = st.from_regex(r"[a-z]{0,3}=?[ -~]{0,12}", fullmatch=True)
+_SHAPES = st.builds(
+    "{}{}{}".format,
+    st.sampled_from(["quiet", "ip", "a_b.c-d", "ipa-ntp-server", "--x", ""]),
+    st.sampled_from(["", "=", '="']),
+    st.text('ab1.:/-"$; %2', max_size=8),
+)
 
 
 @given(st.text() | st.lists(_SHAPES).map(" ".join))

@@ -217,7 +217,6 @@ def test_a_stricter_rule_is_no_reason_to_let_go_of_a_machine_that_runs():
         ),
         (lambda: WALL.access(HostRef(Key("rack", "../h1"), "u"), _access()), "metadata.name is '../h1'"),
         (lambda: WALL.access(HOST, _access(boot_mac="52:54:00")), "spec.bootMACAddress is '52:54:00'"),
-        (lambda: WALL.access(HOST, _access(nic_macs=("zz",))), "a MAC address in the HardwareData is 'zz'"),
         (lambda: WALL.access(HOST, _access(architecture="../x86")), "spec.architecture is '../x86'"),
         (
             lambda: WALL.subscription(Subscription(destination="gopher://x/y")),

@@ -141,10 +141,12 @@ async def test_the_boot_interface_is_marked_again_after_an_inspection_took_the_m
     known = await registered(backend, ironic, host, access)
     ironic.ports[MAC]["pxe_enabled"] = False
     # What the inspection has found.
-    found = replace(access, nic_macs=(MAC, "52:54:00:00:00:99"))
+    odd = ("", "not a MAC", "80:00:02:08:fe:80:00:00:00:00:00:00:f4:52:14:03:00:7b:cb:a1")
+    found = replace(access, nic_macs=(MAC, "52:54:00:00:00:99", *odd))
     await ready(backend, known, found)
     assert ironic.ports[MAC]["pxe_enabled"] is True
     assert ironic.ports["52:54:00:00:00:99"]["pxe_enabled"] is False
+    assert len(ironic.ports) == 2
 
 
 async def test_the_mark_is_left_where_ironic_lets_nobody_set_it(backend, ironic, host, access):

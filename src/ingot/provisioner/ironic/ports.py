@@ -13,6 +13,7 @@ from typing import Final
 from ingot.provisioner import Access
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.errors import Taken
+from ingot.provisioner.ironic.firewall.names import is_ethernet
 from ingot.provisioner.ironic.model import Node
 from ingot.provisioner.ironic.names import host_key
 from ingot.provisioner.ironic.nodes import Nodes
@@ -38,7 +39,8 @@ def belongs_to_another(mac: str, other: Node) -> str:
 
 async def ensure_ports(nodes: Nodes, node: Node, access: Access) -> str:
     """Adds what is missing. "" or the sentence that says why one cannot be added."""
-    wanted = {mac.lower(): False for mac in access.nic_macs} | (
+    # What a machine reports of its interfaces can be anything: those of InfiniBand have longer addresses, some have none.
+    wanted = {mac.lower(): False for mac in access.nic_macs if is_ethernet(mac)} | (
         {access.boot_mac.lower(): True} if access.boot_mac else {}
     )
     if not wanted:

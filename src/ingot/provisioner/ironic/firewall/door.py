@@ -73,8 +73,6 @@ def _access(host: HostRef, access: Access) -> None:
     credentials.bmc_credentials(access.credentials)
     if access.boot_mac:
         names.mac_address("spec.bootMACAddress", access.boot_mac)
-    for mac in access.nic_macs:
-        names.mac_address("a MAC address in the HardwareData", mac)
     if (own := access.ramdisk) is not None:
         urls.ramdisk_url("status.imageUrl of the PreprovisioningImage", own.url)
         if own.kernel_url:

@@ -43,6 +43,11 @@ def mac_address(field: str, found: str) -> None:
         raise reject(field, found, "expected a MAC address such as 52:54:00:12:34:56")
 
 
+def is_ethernet(mac: str) -> bool:
+    """Whether a MAC address is one that Ironic takes for a port: six bytes."""
+    return len(mac) == len("52:54:00:12:34:56") and _MAC.fullmatch(mac) is not None
+
+
 def firmware_component(field: str, found: str) -> None:
     if not _COMPONENT.fullmatch(found):
         raise reject(field, found, "expected bios, bmc, or nic:NAME")

@@ -9,11 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from typing import Final
 
 import msgspec
 
 from ingot.lab.chassis import Chassis
 from ingot.lab.errors import LabError
+
+_MARGIN: Final = 0.01
+"""Sleep goes by another clock than the plan, and must not end before its moment has come."""
 
 
 class Planner:
@@ -42,7 +46,7 @@ class Planner:
     async def _run(self, chassis: Chassis) -> None:
         plan = chassis.record.plan
         while plan is not None and (edge := plan.next_change(now := datetime.now(UTC))) is not None:
-            await asyncio.sleep((edge - now).total_seconds())
+            await asyncio.sleep((edge - now).total_seconds() + _MARGIN)
             faults = sorted(msgspec.to_builtins(chassis.faults))
             chassis.note(f"its plan: {', '.join(faults) or 'good behaviour'} from now on")
             try:

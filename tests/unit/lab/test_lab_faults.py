@@ -97,15 +97,18 @@ async def test_the_planner_tells_of_every_change_of_the_plan_a_server_has(tmp_pa
         seen.put_nowait(told.faults.bmc_down)
 
     planner = Planner(changed)
-    chassis.record.plan = Plan(set_at=datetime.now(UTC), steps=[Planned(after=3600, faults=Faults())])
-    planner.follow(chassis)
-    step = Planned(after=0.05, lasts=0.05, faults=Faults(bmc_down=True))
-    chassis.record.plan = Plan(set_at=datetime.now(UTC), steps=[step])
-    planner.follow(chassis)
-    async with asyncio.timeout(60):
-        told = [await seen.get(), await seen.get()]
-    assert told[-1] is False, "the last word is that the plan is over"
-    planner.follow(chassis)  # nothing is left of it
+
+    async def told_by(*steps: Planned) -> bool:
+        chassis.record.plan = Plan(set_at=datetime.now(UTC), steps=list(steps))
+        planner.follow(chassis)
+        async with asyncio.timeout(60):
+            return await seen.get()
+
+    chassis.record.plan = Plan(set_at=datetime.now(UTC), steps=[Planned(after=0.1, faults=Faults())])
+    planner.follow(chassis)  # nobody follows it when there is another
+    assert await told_by(Planned(after=0.2, faults=Faults(bmc_down=True))) is True
+    assert await told_by(Planned(lasts=0.05, faults=Faults(bmc_down=True))) is False
+    assert seen.empty()
     await planner.stop()
     await ledger.close()
 

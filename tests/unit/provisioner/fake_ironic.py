@@ -86,7 +86,7 @@ class FakeIronic:
         self.requests: list[str] = []
         self.power_targets: list[str] = []
         self.bmc_passwords: dict[str, str] = {}
-        self.drivers = ["redfish"]
+        self.drivers = ["redfish", "idrac", "ipmi"]
         self.newest = "1.115"
         self.page_limit = 1000
         self.locks_left = 0
@@ -292,6 +292,9 @@ class FakeIronic:
         body = await request.json()
         if any(node["name"] == body["name"] for node in self.nodes.values()):
             return fault(409, f"A node with name {body['name']} already exists.")
+        if body["driver"] not in self.drivers:
+            text = f'No conductor service registered which supports driver {body["driver"]} for conductor group "".'
+            return fault(400, f"No valid host was found. Reason: {text}")
         if body.get("network_data") and "links" not in body["network_data"]:
             text = f"{body['network_data']} is not valid under any of the given schemas"
             return fault(400, f"Schema error for node: {text}")

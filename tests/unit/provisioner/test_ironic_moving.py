@@ -9,7 +9,7 @@ import pytest
 from fake_ironic import FakeIronic
 from ironic_orders import MAC, NODE, until
 
-from ingot.provisioner import Access, Busy, Credentials, Failed, HostRef, Ready
+from ingot.provisioner import Access, BackendUnavailable, Busy, Credentials, Failed, HostRef, Ready
 from ingot.provisioner.ironic import IronicAccess, IronicProvisioner
 from ingot.provisioner.ironic.reaching import Reaching
 from ingot.provisioner.ironic.site import Site
@@ -120,6 +120,22 @@ async def test_another_inspection_than_the_one_that_failed_can_be_chosen(backend
     await ready(backend, known, access)
     assert ironic.node(NODE)["provision_state"] == "manageable"
     assert ironic.node(NODE)["inspect_interface"] == "agent"
+
+
+@pytest.mark.parametrize(
+    ("address", "remedy"), [(IPMI, "install ipmitool where Ironic runs"), (DRAC, "enabled_hardware_types")]
+)
+async def test_a_driver_that_ironic_runs_without_is_named(backend, ironic, host, access, address, remedy):
+    ironic.drivers = ["redfish"]
+    answer = await register(backend, host, replace(access, address=address), changed=True)
+    assert isinstance(answer, Failed)
+    assert remedy in answer.message
+
+
+async def test_an_ironic_that_has_no_driver_at_all_is_starting(backend, ironic, host, access):
+    ironic.drivers = []
+    with pytest.raises(BackendUnavailable):
+        await register(backend, host, access, changed=True)
 
 
 # Ports

@@ -30,7 +30,7 @@ RESTING: Final = frozenset({states.ENROLL, states.MANAGEABLE, states.AVAILABLE})
 """Where Ironic lets another driver or interface be chosen."""
 EXTERNAL_URL: Final = "external_http_url"
 # Keys of driver_info that are ours to remove when they are no longer wanted.
-_OURS: Final = (*(key for family in FAMILIES for key in family.keys), *ramdisks.KEYS, EXTERNAL_URL)
+_OURS: Final = (*(key for family in FAMILIES for key in family.keys), *ramdisks.KEYS)
 _DIGEST_KEY: Final = secrets.token_bytes(32)
 _BOOT_MODES: Final = {
     "UEFI": {"boot_mode": "uefi"},
@@ -63,6 +63,8 @@ class Record:
     automated_clean: bool
     disable_power_off: bool
     network_data: dict[str, Json]
+    chooses_url: bool
+    """Whether it is for us to say where a BMC finds what Ironic serves; otherwise whoever said so is right."""
 
     def to_create(self) -> dict[str, Json]:
         """The body of the request that creates the node."""
@@ -134,6 +136,7 @@ def record_for(
         automated_clean=access.automated_cleaning,
         disable_power_off=access.disable_power_off,
         network_data=_network_data(access),
+        chooses_url=bool(site.external_url_v6),
     )
 
 
@@ -198,7 +201,7 @@ def differences(node: FullNode, wanted: Record, *, new_password: bool) -> list[P
     kept = wanted.family.credentials
     patch += [
         remove(f"/driver_info/{key}")
-        for key in _OURS
+        for key in (*_OURS, *((EXTERNAL_URL,) if wanted.chooses_url else ()))
         if key in node.driver_info and key not in wanted.driver_info and key not in kept
     ]
     if node.automated_clean != wanted.automated_clean:

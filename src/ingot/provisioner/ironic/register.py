@@ -43,6 +43,7 @@ from ingot.provisioner.ironic.transitions import manage
 from ingot.provisioner.ironic.trials import Asking, DidNot, Trials
 
 MOST_STEPS: Final = 4
+_ABOUT_THE_DRIVER: Final = re.compile(r"No conductor service registered which supports driver")
 _ABOUT_NETWORK_DATA: Final = re.compile(r"Invalid network_data|Schema error for node")
 
 
@@ -122,6 +123,10 @@ class Registrar:
                     "Ironic does not accept the network data of the ramdisk: it must have links, networks and services in the "
                     "format of OpenStack's network_data.json"
                 )
+            if _ABOUT_THE_DRIVER.search(refused.text):
+                if not await self._nodes.client.drivers():
+                    raise Unavailable("Ironic answers, but no conductor has a driver ready yet") from None
+                return Failed(_no_driver(wanted.driver))
             return Failed(f"Ironic does not accept the host: {shorten(refused.text)}")
         except NotFound as missing:
             # The node, found a moment ago, is gone: begin again.
@@ -312,6 +317,15 @@ def _has_a_driver_to_stay(node: FullNode, wanted: Record) -> Busy | Failed | Non
     return Failed(
         f"{found}. That cannot be changed while it is {node.provision_state}. Detach the host and attach it again"
     )
+
+
+def _no_driver(name: str) -> str:
+    remedy = (
+        "install ipmitool where Ironic runs, and start Ironic again"
+        if name == "ipmi"
+        else "switch it on in Ironic's configuration (enabled_hardware_types)"
+    )
+    return f"Ironic runs without the driver {name}, which a BMC address of this scheme needs: {remedy}"
 
 
 def _macs(access: Access) -> tuple[str, ...]:

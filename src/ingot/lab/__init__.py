@@ -1,9 +1,10 @@
 """Bare metal to practise on: simulated servers that boot honestly and keep what was written.
 
-A farm is one process with any number of servers. Each has a BMC (`redfish/`), a disk, and a boot process (`machine`) that
-fetches the inserted medium, reads it, and runs what it finds: the ramdisk's agent (`agent/`) or the image on the disk
-(`instance`). Nothing is claimed that was not done: images are downloaded, checked, converted and written, and what a server
-reports to run is read back from its disk. First file to read: `machine.py`.
+A farm is one process with any number of servers. Each has a BMC (`redfish/`), disks, and a boot process (`machine`,
+`firmware`) that fetches what it was told to boot, reads it, and runs what it finds: the ramdisk's agent (`agent/`), or the
+operating system of a live medium or of a disk (`instance`).
+Nothing is claimed that was not done: images are downloaded, checked, converted and written, and what a server reports to run is
+read back from its disk. First file to read: `machine.py`.
 
 Errors:
 

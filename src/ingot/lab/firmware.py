@@ -90,21 +90,29 @@ class Firmware:
 
     async def _boot_iso(self, chassis: Chassis, source: str, url: str, what: str) -> Result:
         medium, booted = await self._read(chassis, source, url, what)
-        stick_url = chassis.record.media.get("Usb", "")
-        stick = None
-        if stick_url and source != "Usb" and not medium.for_agent:
-            stick, _ = await self._read(chassis, "Usb", stick_url, "the virtual stick")
-        if medium.for_agent:
-            return Result(booted, _ramdisk(medium.parameters, medium))
-        if stick is not None and stick.for_agent:
-            return Result(booted, _ramdisk(medium.parameters | stick.parameters, medium))
+        stick = Medium() if source == "Usb" else await self._stick(chassis)
+        # What is on the stick counts more than what is baked into the medium.
+        given = medium.parameters | stick.parameters
+        if medium.for_agent or stick.for_agent:
+            return Result(booted, _ramdisk(given, medium))
         if not medium.bootable:
             raise BootFailure(
                 f"{what} is not bootable: it has neither a boot record nor the configuration of a boot loader"
             )
         live = Instance(image_sha256=booted.sha256, image_size=booted.size)
-        read_config_drive(stick.config_drive if stick is not None else None, live)
+        read_config_drive(stick.config_drive, live)
         return Result(booted, live)
+
+    async def _stick(self, chassis: Chassis) -> Medium:
+        """What is on the virtual stick; an operating system passes over one that it cannot read."""
+        url = chassis.record.media.get("Usb", "")
+        if not url:
+            return Medium()
+        try:
+            return (await self._read(chassis, "Usb", url, "the virtual stick"))[0]
+        except BootFailure as failure:
+            chassis.note(f"goes on without the stick: {failure}")
+            return Medium()
 
     async def _read(self, chassis: Chassis, source: str, url: str, what: str) -> tuple[Medium, Booted]:
         try:

@@ -70,7 +70,7 @@ sanboot --no-describe || exit 0
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def rack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rack]:
-    async with Rack.running(tmp_path_factory.mktemp("rack"), servers=8) as rack:
+    async with Rack.running(tmp_path_factory.mktemp("rack"), servers=10) as rack:
         yield rack
 
 
@@ -119,6 +119,25 @@ async def test_parameters_on_a_stick_make_an_agent_of_a_plain_iso(bench: Bench) 
     await bench.boot_medium(plain.url)
     await heard(bench)
     assert bench.ironic.heartbeats[0]["agent_token"] == token
+
+
+async def test_what_is_on_the_stick_counts_more_than_what_the_medium_has(bench: Bench) -> None:
+    token = "from-the-stick"
+    stick = await bench.lab.add_image(
+        fat_volume({"parameters.txt": f"ipa-agent-token={token}\n".encode()}), name="stick.img"
+    )
+    await bench.insert(stick.url, "Usb")
+    bench.ironic.token = "******"
+    await bench.boot_medium(bench.ramdisk_url)
+    await heard(bench)
+    assert bench.ironic.heartbeats[0]["agent_token"] == token
+
+
+async def test_a_stick_that_cannot_be_read_stops_no_boot(bench: Bench) -> None:
+    await bench.insert((await bench.lab.add_image(b"neither" * 1000)).url, "Usb")
+    await bench.boot_medium(bench.ramdisk_url)
+    await heard(bench)
+    await bench.said("goes on without the stick")
 
 
 async def test_uefi_boots_what_is_behind_its_url(bench: Bench) -> None:

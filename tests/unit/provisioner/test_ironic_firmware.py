@@ -29,6 +29,18 @@ def known(ironic: FakeIronic, host: HostRef) -> HostRef:
     return replace(host, backend_id=ironic.add_node(NODE)["uuid"])
 
 
+@pytest.mark.parametrize(
+    ("kind", "kept", "told"),
+    [("Boolean", "1", "true"), ("Boolean", "0", "false"), ("Integer", "1", "1"), ("Boolean", None, "")],
+)
+async def test_what_is_true_or_false_is_told_as_a_user_writes_it(backend, ironic, known, kind, kept, told):
+    ironic.bios[known.backend_id] = [
+        NOTHING_SAID | {"name": "QuietBoot", "value": kept, "attribute_type": kind}
+    ]
+    found = await backend.firmware_settings(known)
+    assert found.value.settings == {"QuietBoot": told}
+
+
 async def test_settings_come_with_what_they_can_be_and_who_made_the_machine(backend, ironic, known):
     ironic.bios[known.backend_id] = [
         NOTHING_SAID

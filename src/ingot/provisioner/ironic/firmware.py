@@ -40,13 +40,19 @@ async def firmware_components(nodes: Nodes, host: HostRef) -> Ready[tuple[Compon
 def report(settings: list[BiosSetting], vendor: Vendor) -> FirmwareReport:
     """Settings in the words of the API."""
     return FirmwareReport(
-        settings={
-            one.name: one.value or "" for one in settings if one.name and one.attribute_type != "Password"
-        },
+        settings={one.name: _value(one) for one in settings if one.name and one.attribute_type != "Password"},
         schema={one.name: _schema(one) for one in settings if one.name},
         vendor=vendor.manufacturer or "",
         model=vendor.product_name or "",
     )
+
+
+def _value(setting: BiosSetting) -> str:
+    """As a user writes it. Ironic's database makes numbers of what is true or false."""
+    value = setting.value or ""
+    if setting.attribute_type == "Boolean":
+        return {"0": "false", "1": "true", "False": "false", "True": "true"}.get(value, value)
+    return value
 
 
 def _schema(setting: BiosSetting) -> SettingSchema:

@@ -23,6 +23,7 @@ from ingot.provisioner import (
     EVERYTHING,
     Access,
     Busy,
+    Census,
     ConfigDrive,
     Credentials,
     Deployment,
@@ -91,6 +92,10 @@ class Stage(ABC):
     @abstractmethod
     def lose_memory(self) -> None:
         """The back end forgets its hosts; the machine goes on."""
+
+    @abstractmethod
+    async def look_around(self, census: Census) -> None:
+        """The back end compares all that it knows with the hosts that there are."""
 
     @abstractmethod
     def away(self, away: bool) -> None:

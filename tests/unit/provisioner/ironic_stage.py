@@ -10,7 +10,9 @@ from typing import Any
 from contract import Stage
 from fake_ironic import FakeIronic
 from fake_plugin import FakePlugin
+from ironic_orders import until
 
+from ingot.provisioner import Census
 from ingot.provisioner.ironic import IronicAccess, IronicProvisioner, PushListen, Ramdisk
 from ingot.trust import Authority, random_token
 
@@ -214,6 +216,14 @@ class IronicStage(Stage):
 
     def lose_memory(self) -> None:
         self.ironic.lose_database()
+
+    async def look_around(self, census: Census) -> None:
+        self.backend.follow(census)
+        # After a sender that nobody has heard before all nodes are listed.
+        lists = self.ironic.requests.count("GET /v1/nodes")
+        self._plugin.sender = f"{self._plugin.sender}-again"
+        self._plugin.heartbeat()
+        await until(lambda: self.ironic.requests.count("GET /v1/nodes") > lists)
 
     def away(self, away: bool) -> None:
         self.ironic.errors_left = 10**6 if away else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from contract import KEY, Stage
 from ironic_stage import IronicStage
 
+from ingot.provisioner import Census
 from ingot.provisioner.demo import Behaviour, DemoProvisioner, HostScript, Script
 
 ATTEMPTS = {"power off": "power_off", "power on": "power_on", "data image": "data_image"}
@@ -51,6 +53,11 @@ class DemoStage(Stage):
 
     def lose_memory(self) -> None:
         self.backend.lose_memory()
+
+    async def look_around(self, census: Census) -> None:
+        # It looks as soon as it is told whom there is.
+        self.backend.follow(census)
+        await asyncio.sleep(0.05)
 
     def away(self, away: bool) -> None:
         if away:

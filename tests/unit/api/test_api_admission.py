@@ -139,7 +139,13 @@ def test_what_is_right_is_accepted(spec: Json) -> None:
 
 
 REFUSED: list[tuple[str, Json, str, Kind, str]] = [
-    ("unknown scheme", bmc("irmc://10.0.0.7"), "spec.bmc.address", I, "no driver for the scheme 'irmc' any more"),
+    (
+        "unknown scheme",
+        bmc("irmc://10.0.0.7"),
+        "spec.bmc.address",
+        I,
+        "no driver for the scheme 'irmc' any more",
+    ),
     ("bad host", bmc("redfish://h_1/x"), "spec.bmc.address", I, "neither an IP address nor a DNS name"),
     ("firmware", {"firmware": {}}, "spec.firmware", F, "HostFirmwareSettings"),
     (

@@ -57,6 +57,8 @@ REGISTER: Final = Verb(
             then=Fail("Ironic cannot take the host under management", cause_says_it_all=True),
         ),
         on(states.ENROLL, then=Step.MANAGE),
+        # Whatever failed, failed in another way than the host is to be inspected in now.
+        on(states.INSPECT_FAILED, when=Fact.OTHERWISE, then=Step.MANAGE),
         on(states.VERIFYING, when=Fact.OVERDUE, then=Hangs()),
         on(states.VERIFYING, then=Going()),
         # What hangs is told by the verb that waits for it.
@@ -176,16 +178,19 @@ class Registrar:
                     "runs on it. "
                     "It is left alone. Remove that system first, or set spec.externallyProvisioned to manage the machine as it is"
                 )
-            if node.provision_state == states.INSPECT_FAILED and waits_for_rest(node, wanted):
-                # Whatever failed, failed in another way than the host is to be inspected in now.
+            unproven = self._unproven(host, node, wanted)
+            order = {
+                Fact.ERROR: bool(node.last_error),
+                Fact.TOLD: self._may_retry(host, node, again=again),
+                Fact.UNPROVEN: unproven,
+                Fact.OTHERWISE: waits_for_rest(node, wanted),
+            }
+            decision = REGISTER.decide(node, facts_of(node, self._nodes.now(), order))
+            if decision is Step.MANAGE and node.provision_state == states.INSPECT_FAILED:
                 await manage(self._nodes)(node)
                 continue
             if (refused := _has_a_driver_to_stay(node, wanted)) is not None:
                 return refused
-            unproven = self._unproven(host, node, wanted)
-            retry = self._may_retry(host, node, again=again)
-            order = {Fact.ERROR: bool(node.last_error), Fact.TOLD: retry, Fact.UNPROVEN: unproven}
-            decision = REGISTER.decide(node, facts_of(node, self._nodes.now(), order))
             match decision:
                 case Wait(why, detail):
                     return Busy(why, detail)

@@ -50,6 +50,7 @@ class Fact(enum.Enum):
     INTERRUPTED = "nothing failed: Ironic died in the middle of it"
     OURS = "it is this host's"
     UNPROVEN = "the credentials were never tried"
+    OTHERWISE = "the machine is to be reached or inspected in another way"
     ANEW = "the ramdisk still has to look"
     RESTART = "its ramdisk does not come up, and is to be booted once more"
     UNFINISHED = "something of the order is still to be begun"

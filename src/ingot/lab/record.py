@@ -87,6 +87,9 @@ class Written(msgspec.Struct, kw_only=True):
     image: str
     """What Ironic calls it."""
     size: int
+    """Of the disk that it describes."""
+    sha256: str = ""
+    """Of the image's file as it arrived."""
     files: dict[str, str] = {}
     """The sha256 of each file that was put into it afterwards, by path."""
 

@@ -85,7 +85,8 @@ async def test_hints_of_the_node_choose_the_disk_and_the_server_boots_it(rack: R
     done = await run(bench, "write_image", info(url), node=node)
     assert done["command_status"] == "SUCCEEDED", done
     assert "written to device /dev/sdb root_uuid=0x" in done["command_result"]["deploy_result"]["result"]
-    assert list((await bench.server()).written) == ["2"]
+    ((key, written),) = (await bench.server()).written.items()
+    assert (key, written.image, written.size, written.sha256) == ("2", "image", len(IMAGE), DIGEST)
     assert (await booted(bench)).booted.source == "/dev/sdb"
 
 

@@ -18,6 +18,7 @@ from ingot.lab.agent.download import ImageInfo
 from ingot.lab.agent.failures import bad_parameters, deployment_failed
 from ingot.lab.agent.work import Params, Work
 from ingot.lab.devices import Device
+from ingot.lab.record import Written
 from ingot.lab.samples import sample_disk
 
 INSTALL: Final = "install_coreos"
@@ -33,22 +34,22 @@ async def install(work: Work, _: Params) -> Any:
     if work.node.get("automated_clean") is not False:
         await forget_arrays(work)
     device = work.root()
-    image, size = await _put(work, instance, device)
+    written = await _put(work, instance, device)
     user_data = drive.get("user_data") or ""
     left = {
         "user_data": user_data if isinstance(user_data, str) else msgspec.json.encode(user_data).decode(),
         "meta_data": drive.get("meta_data") or {},
     }
     await asyncio.to_thread(work.disk(device).write_ignition, msgspec.json.encode(left))
-    deployed(work, device, image, size)
-    work.chassis.note(f"{INSTALL}: {image} is on {device.name} ({size} bytes)")
+    deployed(work, device, written)
+    work.chassis.note(f"{INSTALL}: {written.image} is on {device.name} ({written.size} bytes)")
     return None
 
 
-async def _put(work: Work, instance: Params, device: Device) -> tuple[str, int]:
+async def _put(work: Work, instance: Params, device: Device) -> Written:
     url = instance.get("image_source")
     if not url:
-        return "the image of the ramdisk", await _put_own(work, device)
+        return await _put_own(work, device)
     info = ImageInfo(
         id=str(url),
         urls=[str(url)],
@@ -57,16 +58,19 @@ async def _put(work: Work, instance: Params, device: Device) -> tuple[str, int]:
         os_hash_algo=instance.get("image_os_hash_algo"),
         os_hash_value=instance.get("image_os_hash_value"),
     )
-    return info.id, await put_image(work, info, device, INSTALL)
+    return await put_image(work, info, device, INSTALL)
 
 
-async def _put_own(work: Work, device: Device) -> int:
+async def _put_own(work: Work, device: Device) -> Written:
+    content = await asyncio.to_thread(sample_disk)
     scratch = work.chassis.folder / "download"
     try:
-        await asyncio.to_thread(lambda: scratch.write_bytes(sample_disk()))
-        return await put_file(work, device, scratch, "raw", INSTALL)
+        await asyncio.to_thread(scratch.write_bytes, content)
+        size = await put_file(work, device, scratch, "raw", INSTALL)
     finally:
         await asyncio.to_thread(scratch.unlink, missing_ok=True)
+    sha256 = await asyncio.to_thread(lambda: hashlib.sha256(content).hexdigest())
+    return Written(image="the image of the ramdisk", size=size, sha256=sha256)
 
 
 async def forget_arrays(work: Work) -> None:

@@ -37,13 +37,14 @@ async def write_image(work: Work, args: Params) -> Any:
     """The deploy step of this name; what the agent answers with."""
     info = _image_info(args)
     device = work.root()
-    size = await put_image(work, info, device, STEP)
+    written = await put_image(work, info, device, STEP)
     drive = await _config_drive(work, args.get("configdrive") or info.configdrive)
     disk = work.disk(device)
     await asyncio.to_thread(disk.write_config_drive, drive)
-    deployed(work, device, info.id, size)
+    deployed(work, device, written)
     work.chassis.note(
-        f"image {info.id} is on {device.name} ({size} bytes)" + (" with a config drive" if drive else "")
+        f"image {info.id} is on {device.name} ({written.size} bytes)"
+        + (" with a config drive" if drive else "")
     )
     identifier = await asyncio.to_thread(disk.identifier)
     return {
@@ -51,28 +52,28 @@ async def write_image(work: Work, args: Params) -> Any:
     }
 
 
-async def put_image(work: Work, info: ImageInfo, device: Device, step: str) -> int:
-    """Bring an image to a device; its size there. From the first byte on the device has neither the old one nor the new."""
+async def put_image(work: Work, info: ImageInfo, device: Device, step: str) -> Written:
+    """Bring an image to a device; what is there now. From the first byte on the device has neither the old one nor the new."""
     begun = time.monotonic()
     if info.stream_raw_images and info.disk_format == "raw":
-        size = await _stream(work, info, device, step)
+        size, sha256 = await _stream(work, info, device, step)
     else:
-        size = await _by_way_of_a_file(work, info, device, step)
+        size, sha256 = await _by_way_of_a_file(work, info, device, step)
     pace = work.timings.disk_mib_per_second
     if pace > 0:
         await asyncio.sleep(max(0.0, size / (pace * _MIB) - (time.monotonic() - begun)))
-    return size
+    return Written(image=info.id, size=size, sha256=sha256)
 
 
-def deployed(work: Work, device: Device, image: str, size: int) -> None:
+def deployed(work: Work, device: Device, written: Written) -> None:
     """All of it is on the disk: it counts, and it is what the firmware boots from now on."""
     record = work.chassis.record
     record.written.pop(device.key, None)
-    record.written[device.key] = Written(image=image, size=size)
+    record.written[device.key] = written
     record.deployments += 1
 
 
-async def _by_way_of_a_file(work: Work, info: ImageInfo, device: Device, step: str) -> int:
+async def _by_way_of_a_file(work: Work, info: ImageInfo, device: Device, step: str) -> tuple[int, str]:
     scratch = work.chassis.folder / "download"
 
     async def keep(pieces: AsyncIterator[bytes]) -> None:
@@ -81,8 +82,8 @@ async def _by_way_of_a_file(work: Work, info: ImageInfo, device: Device, step: s
                 await asyncio.to_thread(file.write, piece)
 
     try:
-        await work.source.image(info, keep)
-        return await _convert(work, info, device, scratch, step)
+        sha256 = await work.source.image(info, keep)
+        return await _convert(work, info, device, scratch, step), sha256
     finally:
         await asyncio.to_thread(scratch.unlink, missing_ok=True)
 
@@ -108,7 +109,7 @@ async def put_file(work: Work, device: Device, image: Path, format_name: str, st
         raise write_failed(device.name, str(error)) from error
 
 
-async def _stream(work: Work, info: ImageInfo, device: Device, step: str) -> int:
+async def _stream(work: Work, info: ImageInfo, device: Device, step: str) -> tuple[int, str]:
     size = 0
 
     async def write(pieces: AsyncIterator[bytes]) -> None:
@@ -126,8 +127,8 @@ async def _stream(work: Work, info: ImageInfo, device: Device, step: str) -> int
                 size += len(piece)
 
     await _blank(work, device)
-    await work.source.image(info, write)
-    return size
+    sha256 = await work.source.image(info, write)
+    return size, sha256
 
 
 async def _blank(work: Work, device: Device) -> None:

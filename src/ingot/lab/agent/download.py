@@ -62,15 +62,17 @@ class Source:
     pause: float
     md5_allowed: bool
 
-    async def image(self, info: ImageInfo, take: Callable[[AsyncIterator[bytes]], Awaitable[None]]) -> None:
-        """Give the image's bytes to `take`, from the start at each try, and compare the digest of what arrived."""
+    async def image(self, info: ImageInfo, take: Callable[[AsyncIterator[bytes]], Awaitable[None]]) -> str:
+        """Give the image's bytes to `take`, from the start at each try, and compare the digest of what arrived; its sha256."""
         try:
             wanted = await self._checksum(info)
         except (aiohttp.ClientError, TimeoutError, ValueError, _Final) as error:
             raise download_failed(info.id, str(error) or type(error).__name__) from error
-        for left in reversed(range(TRIES)):
+        left = TRIES
+        while True:
+            left -= 1
             try:
-                found = await self._once(info, wanted, take)
+                found, sha256 = await self._once(info, wanted, take)
             except _Final as error:
                 raise download_failed(info.id, str(error), fatal=True) from error
             except (aiohttp.ClientError, TimeoutError, ValueError) as error:
@@ -78,7 +80,7 @@ class Source:
                     raise download_failed(info.id, str(error) or type(error).__name__) from error
             else:
                 if found == wanted.value.lower():
-                    return
+                    return sha256
                 raise checksum_wrong(url=info.urls[0], image=info.id, wanted=wanted.value, found=found)
             await asyncio.sleep(self.pause)
 
@@ -107,15 +109,22 @@ class Source:
 
     async def _once(
         self, info: ImageInfo, wanted: Checksum, take: Callable[[AsyncIterator[bytes]], Awaitable[None]]
-    ) -> str:
+    ) -> tuple[str, str]:
         digest = hashlib.new(wanted.algorithm, usedforsecurity=False)
+        sha256 = digest if wanted.algorithm == "sha256" else hashlib.sha256()
+
+        def update(piece: bytes) -> None:
+            digest.update(piece)
+            if sha256 is not digest:
+                sha256.update(piece)
+
         async with (
             self._session() as session,
             session.get(info.urls[0], headers=authorization(info)) as answer,
         ):
             _expect_200(answer)
-            await take(_pieces(answer, digest.update))
-        return digest.hexdigest()
+            await take(_pieces(answer, update))
+        return digest.hexdigest(), sha256.hexdigest()
 
     async def _small(self, url: str, headers: dict[str, str]) -> bytes:
         async with self._session() as session, session.get(url, headers=headers) as answer:

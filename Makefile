@@ -37,9 +37,10 @@ types:
 imports:
 	$(BIN)/lint-imports --no-cache
 
-# Whole systems spend their time waiting for servers to boot, so there is room for two of them beside everything else.
+# Whole systems spend their time waiting for servers to boot, so there is room for some of them beside everything else.
 pytest:
-	@tools/lanes '$(BIN)/pytest tests/unit tests/api' '$(BIN)/pytest tests/e2e tests/kubectl' '$(BIN)/pytest tests/integration'
+	@tools/lanes '$(BIN)/pytest tests/unit tests/api' '$(BIN)/pytest tests/e2e tests/kubectl' \
+	    '$(BIN)/pytest tests/integration/test_farm_*.py' '$(BIN)/pytest tests/integration --ignore-glob="*/test_farm_*.py"'
 
 # On the embedded API once more: now the clients that are built with the cluster are there.
 test-cluster: setup  ## the tests of the API and of hosts on a real kube-apiserver; it is built first, once (10 min)

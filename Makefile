@@ -45,8 +45,7 @@ pytest:
 # On the embedded API once more: now the clients that are built with the cluster are there.
 test-cluster: setup  ## the tests of the API and of hosts on a real kube-apiserver; it is built first, once (10 min)
 	@tools/kubernetes/build
-	@$(BIN)/python tests/cluster $(BIN)/pytest tests/api tests/cluster tests/kubectl; real=$$?; \
-	$(BIN)/pytest tests/api; exit $$((real | $$?))
+	@tools/lanes '$(BIN)/python tests/cluster $(BIN)/pytest tests/api tests/cluster tests/kubectl' '$(BIN)/pytest tests/api'
 
 test-coreos: setup  ## our image commands beside the real coreos-installer; the first time it is built (7 min)
 	@tools/coreos-installer/build

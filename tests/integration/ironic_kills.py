@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ironic_room import Host, Room
 
-from ingot.api.baremetalhost import BARE_METAL_HOSTS, Annotation
+from ingot.api.baremetalhost import BARE_METAL_HOSTS, Annotation, BareMetalHost
 from ingot.api.hostupdatepolicy import HOST_UPDATE_POLICIES
 from ingot.lab.faults import Faults
 
@@ -129,11 +129,19 @@ async def _servicing(host: Host) -> None:
 
 
 async def _serviced(host: Host) -> None:
-    await host.until_seen(lambda seen: seen.components.bios.get("QuietBoot") is False, "serviced")
-    await host.until(
-        lambda found: found.status.operational_status == "OK" and found.status.powered_on, "well and on"
+    """Nothing is flashed twice without anybody's word: what was cut off in the middle is told first."""
+    found = await host.until(
+        lambda found: bool(found.status.error_message) or _is_well(found), "told or well"
     )
+    if found.status.error_message:
+        await host.try_again()
+    await host.until_seen(lambda seen: seen.components.bios.get("QuietBoot") is False, "serviced")
+    await host.until(_is_well, "well and on")
     await host.until_running()
+
+
+def _is_well(host: BareMetalHost) -> bool:
+    return host.status.operational_status == "OK" and host.status.powered_on
 
 
 async def _deprovisioning(host: Host) -> None:

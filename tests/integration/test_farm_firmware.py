@@ -112,3 +112,4 @@ async def test_a_host_in_use_gets_settings_and_firmware_at_a_reboot_and_runs_on(
     seen = await host.until_running()
     assert seen.running == before.running
     assert (seen.deployments, seen.cleanings) == (1, 0)
+    assert not await host.troubles()

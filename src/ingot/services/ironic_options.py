@@ -141,6 +141,12 @@ def _database(settings: IronicSettings) -> Iterator[Option]:
     )
     yield Option("database", "retry_interval", "1", "As above.")
     yield Option(
+        "database",
+        "sqlite_max_wait_for_retry",
+        "60",
+        "With many busy hosts a write can lose the race for SQLite for longer than Ironic's 10 s, and what needed it fails.",
+    )
+    yield Option(
         "oslo_concurrency", "lock_path", str(settings.paths.locks), "Ironic's default is a system folder."
     )
 

@@ -50,7 +50,7 @@ class Front:
             # Not counted: a BMC reads a boot medium in thousands of small pieces.
             return await self._file(path)
         if not self.addresses.take(request.remote or ""):
-            return _later(429, "too many calls from this address")
+            return _later(503, "too many calls from this address")
         if (request.method, path) == ("GET", "/healthz"):
             return web.Response(text="ok\n")
         if (request.method, path) == ("GET", "/"):
@@ -74,7 +74,7 @@ class Front:
         try:
             call = await _understood(request)
             if not self.machines.take(call.who):
-                return _later(429, "too many calls from this machine")
+                return _later(503, "too many calls from this machine")
             async with self.gate.through():
                 answer = await self.upstream.call(call)
         except calls.NotOurs:
@@ -121,6 +121,7 @@ def _nothing_here() -> web.Response:
 
 
 def _later(status: int, why: str) -> web.Response:
+    # Never 429: an agent gives its inspection up for good when it is answered with a 4xx.
     return web.json_response({"error_message": why}, status=status, headers={"Retry-After": "5"})
 
 

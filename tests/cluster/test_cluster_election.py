@@ -17,7 +17,7 @@ from ingot.api.meta import Key
 from ingot.kube import Client, Elector, NotFound, Timing
 
 PATIENCE = 120
-TIMING = Timing(duration=5, renew_deadline=3.5, retry=0.4)
+TIMING = Timing(duration=10, renew_deadline=7, retry=0.4)
 
 
 @pytest.fixture
@@ -53,8 +53,8 @@ async def controller_manager(kubeconfig: str, lease: Key) -> AsyncIterator[Proce
         "--leader-elect=true",
         f"--leader-elect-resource-namespace={lease.namespace}",
         f"--leader-elect-resource-name={lease.name}",
-        "--leader-elect-lease-duration=5s",
-        "--leader-elect-renew-deadline=3s",
+        "--leader-elect-lease-duration=10s",
+        "--leader-elect-renew-deadline=7s",
         "--leader-elect-retry-period=500ms",
         stdout=DEVNULL,
         stderr=DEVNULL,
@@ -93,7 +93,7 @@ async def test_ours_and_client_gos_contenders_wait_for_each_other_and_take_turns
             await first.leadership.acquired()
         async with controller_manager(kubeconfig, lease) as other:
             # Longer than the Lease lasts: it sees our renewals.
-            await asyncio.sleep(7)
+            await asyncio.sleep(12)
             assert (await spec()).holder_identity == "ours"
             assert first.leadership.held
             await first.stop()
@@ -111,7 +111,7 @@ async def test_ours_and_client_gos_contenders_wait_for_each_other_and_take_turns
                     return second.holder == taken.holder_identity
 
                 await eventually(stands_by)
-                await asyncio.sleep(6)
+                await asyncio.sleep(12)
                 assert not second.leadership.held, "we see its renewals"
                 other.kill()
                 async with asyncio.timeout(PATIENCE):

@@ -14,7 +14,7 @@ from ingot.api.meta import Key
 from ingot.kube import Client, Elector, KubeError, NotLeading, Timing
 
 LEASE = Key("default", "contest")
-TIMING = Timing(duration=5, renew_deadline=3.5, retry=0.4)
+TIMING = Timing(duration=8, renew_deadline=6, retry=0.4)
 LOST = 75
 
 

@@ -75,7 +75,7 @@ async def test_the_lease_survives_a_busy_loop_and_passes_on_from_the_dead_and_th
 ):
     async with AsyncExitStack() as stack:
         # Its main loop is held up for longer than the deadline: the thread renews all the same.
-        first = await stack.enter_async_context(contender(server, "first", block=4))
+        first = await stack.enter_async_context(contender(server, "first", block=7))
         assert await says(first) == "leads"
         second = await stack.enter_async_context(contender(server, "second"))
         assert await says(first) == "goes on"

@@ -19,6 +19,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
+from ingot.services.environment import ensure
 from ingot.services.settings import IronicPaths, IronicSettings
 from ingot.trust import Authority, Certificate, Secret, client_context, kept_token
 
@@ -32,14 +33,14 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-async def until(what: Callable[[], Awaitable[Any]], why: str) -> Any:
+async def until(what: Callable[[], Awaitable[Any]], why: str | Callable[[], str]) -> Any:
     """Ask until the answer is true, and return it."""
     end = time.monotonic() + DEADLINE
     while time.monotonic() < end:
         if answer := await what():
             return answer
         await asyncio.sleep(0.1)
-    raise AssertionError(f"after {DEADLINE:.0f} s still not: {why}")
+    raise AssertionError(f"after {DEADLINE:.0f} s still not: {why if isinstance(why, str) else why()}")
 
 
 class Receiver:
@@ -132,14 +133,17 @@ class Ironic:
             )
 
     async def start(self) -> None:
+        # Making its environment can take minutes; that is not what a test is patient about.
+        await asyncio.to_thread(ensure, self.settings.version)
         self.process = self.command()
-        await until(self.answers, f"an answer from Ironic; its log:\n{self.log.read_text()[-3000:]}")
+        await until(self.answers, self._log_of("Ironic"))
 
     async def start_front(self) -> None:
         self.front = self.command("front")
-        await until(
-            self.front_answers, f"an answer from the front server; the log:\n{self.log.read_text()[-3000:]}"
-        )
+        await until(self.front_answers, self._log_of("the front server"))
+
+    def _log_of(self, who: str) -> Callable[[], str]:
+        return lambda: f"an answer from {who}; the log:\n{self.log.read_text()[-3000:]}"
 
     async def front_answers(self) -> bool:
         try:

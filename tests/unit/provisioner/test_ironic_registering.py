@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from fake_ironic import FakeIronic, long_ago
 from ironic_orders import MAC, NODE, until
 
-from ingot.provisioner import Access, BackendUnavailable, Busy, Credentials, Failed, HostRef, Ready
+from ingot.provisioner import (
+    Access,
+    BackendUnavailable,
+    Busy,
+    Credentials,
+    Failed,
+    HostRef,
+    Power,
+    PowerOffMode,
+    Ready,
+)
 from ingot.provisioner.ironic import IronicAccess, IronicProvisioner
 from ingot.trust import Secret
 
@@ -119,6 +130,23 @@ async def test_new_credentials_of_a_managed_host_are_tried_without_touching_it(b
     assert isinstance(answer, Ready)
     assert ironic.node(NODE)["driver_info"]["redfish_password"] == "n3w"
     assert ironic.asked("states/power") == 0
+
+
+async def test_power_that_could_not_be_switched_with_the_old_credentials_is_asked_for_again_with_the_new(
+    backend, ironic, plugin, host, access, guard
+):
+    host = await registered(backend, ironic, host, access)
+    ironic.change(NODE, power_state="power on")
+    await plugin.delivered()
+    off = partial(backend.set_power, host, Power.OFF, mode=PowerOffMode.HARD, permit=guard)
+    assert isinstance(await off(again=False), Busy)
+    ironic.change(NODE, target_power_state=None, last_error="HTTP POST returned code 401")
+    await plugin.delivered()
+    assert isinstance(await off(again=False), Failed)
+    ironic.bmc_passwords["https://127.0.0.1:8443"] = "n3w"
+    changed = with_password(access, "n3w")
+    await register(backend, host, changed, changed=True)
+    assert isinstance(await off(again=False), Busy)
 
 
 async def test_new_credentials_that_do_not_work_are_told_and_tried_again_when_due(

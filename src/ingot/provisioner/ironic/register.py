@@ -202,6 +202,9 @@ class Registrar:
                 if unproven and (given := wanted.credentials_fingerprint()) is not None:
                     self._handed_on[node.uuid] = given
                     self._owed.pop(host.key, None)
+                    # How switching went with the old ones says nothing any more.
+                    for scope in (Scope.POWER_ON, Scope.POWER_OFF):
+                        self._nodes.attempts.done(node.uuid, scope)
             if decision is not Step.MANAGE:
                 return await self._finish(host, access, node, wanted, unproven=unproven, again=again)
             if problem := await ensure_ports(self._nodes, node, access):

@@ -123,6 +123,8 @@ def test_machines_call_the_front_server_and_the_operator_calls_ironic(tmp_path: 
     parts = {part.name: part for part in plan.parts(state, PORTS, plan.make_ready(state), Wishes())}
     ironic = IronicSettings.from_environment(parts["ironic"].environment)
     assert parts["front"].environment == parts["ironic"].environment
+    # A shell that has one of its own must not lead the two astray.
+    assert parts["front"].environment["IRONIC_IP"] == "127.0.0.1"
     assert (
         parts["lab"].argv[parts["lab"].argv.index("--agent-api") + 1]
         == ironic.base_url

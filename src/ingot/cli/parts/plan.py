@@ -100,11 +100,16 @@ def ironic_settings(state: StateFolder, ports: Mapping[str, int], trusted: Crede
     )
 
 
+def _of(settings: IronicSettings) -> dict[str, str]:
+    """What the service reads. A shell may tune it, but not move it: where it is, all parts have to agree."""
+    return {"IRONIC_IP": settings.ip, **settings.to_environment()}
+
+
 def ironic_service(settings: IronicSettings, trusted: Credentials) -> Part:
     return Part(
         name="ironic",
         argv=ingot("service", "ironic"),
-        environment=settings.to_environment(),
+        environment=_of(settings),
         # Its main process lives on when the one that serves could not start: only an answer proves anything.
         probe=answers(f"{settings.api_url}/", trusted.ca_file),
         address=settings.api_url,
@@ -116,7 +121,7 @@ def front(settings: IronicSettings, trusted: Credentials) -> Part:
     return Part(
         name="front",
         argv=ingot("service", "front"),
-        environment=settings.to_environment(),
+        environment=_of(settings),
         ready_line="front ready",
         probe=answers(f"{settings.base_url}/healthz", trusted.ca_file),
         address=settings.base_url,

@@ -90,12 +90,6 @@ UPDATING = When(
     "preparation error",
     lambda host: host.until_seen(lambda seen: seen.components.versions.get("bios") == "4.0.0", "updated"),
 )
-CONFIGURING = When(
-    is_available,
-    lambda host: host.wants_settings(QuietBoot="false"),
-    "preparation error",
-    lambda host: host.until_seen(lambda seen: seen.components.bios.get("QuietBoot") is False, "configured"),
-)
 LETTING_GO = When(
     holds_an_image,
     lambda host: host.change(image=None, automatedCleaningMode="metadata"),
@@ -283,7 +277,7 @@ async def test_a_bmc_that_is_reset_costs_nothing_but_time(room: Room) -> None:
 
 @story
 async def test_an_image_is_deployed_through_a_storm_of_a_bmc(room: Room) -> None:
-    """A plan: half a minute of 503, then slowness, then all is well."""
+    """A plan: answers of 503, then slowness, then all is well."""
     host = room.server()
     await room.lab.set_plan(
         host.name,
@@ -296,7 +290,7 @@ async def test_an_image_is_deployed_through_a_storm_of_a_bmc(room: Room) -> None
 
 
 @story
-async def test_a_medium_that_will_not_come_out_does_not_keep_an_image_from_running(room: Room) -> None:
+async def test_a_medium_that_did_not_come_out_keeps_no_image_from_running_once_it_does(room: Room) -> None:
     host = room.server()
     await host.create(inspectionMode="disabled", image=host.image())
     await host.until_seen(lambda seen: bool(seen.media), "given its ramdisk")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+from functools import partial
 
 import click
 
@@ -63,7 +64,9 @@ def up(
         state.create()
     wishes = Wishes(servers=servers, provision=min(provision, servers), hosts=not no_hosts, lab=not no_lab)
     # A part that is restarted is told by the supervisor; that its watchers lost it meanwhile is no news.
-    logging.getLogger("ingot.kube").setLevel(logging.ERROR)
+    log = logging.getLogger("ingot.kube")
+    click.get_current_context().call_on_close(partial(log.setLevel, log.level))
+    log.setLevel(logging.ERROR)
     if detach:
         _detached(state, wishes, timeout)
     else:

@@ -43,7 +43,7 @@ from ingot.trust import Authority, kept_token, write_private
 T = TypeVar("T", bound=Object)
 
 NAMESPACE = "farm"
-PATIENCE = 240.0
+PATIENCE = 400.0
 """Seconds, on a machine that may be busy."""
 NEEDS = "mkisofs", "genisoimage", "xorrisofs", "xorriso"
 """One of these builds Ironic's config drives."""

@@ -19,7 +19,7 @@ from ironic_room import Room
 
 Tell = Callable[..., Awaitable[None]]
 
-AT_ONCE = 16
+AT_ONCE = 10
 """With more of them Ironic is only slower, until its own clocks run out."""
 
 _stories: dict[tuple[str, str], Tell] = {}

@@ -27,7 +27,7 @@ T = TypeVar("T")
 _WILD: Final = frozenset("*?[")
 _HANGS: Final = Behaviour(seconds=FOREVER)
 # A host for which there is nothing to prepare passes preparing without asking, unless it has to wait there for something.
-_LATE: Final = Behaviour(seconds=1)
+_LATE: Final = Behaviour(seconds=3)
 BY_NAME: Final = {
     "demo-registration-error": HostScript(
         register=Behaviour(fails="always", message="failed to register new host")

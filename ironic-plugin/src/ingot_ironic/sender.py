@@ -6,7 +6,8 @@ message that the operator says it cannot read is given up; the next one, after a
 there is nothing to say an empty message goes out every few seconds, so the operator knows that silence means calm.
 
 Ironic forks its worker after plugins are loaded. Threads and locks do not survive that, so the child starts with a fresh queue,
-a fresh name and a thread of its own: an idle Ironic is heard too.
+a fresh name and a thread of its own: an idle Ironic is heard too. What the worker forks is on its way to another program, and
+says nothing.
 """
 
 from __future__ import annotations
@@ -50,16 +51,22 @@ class Sender:
         self._address = address
         self._patches = patches
         self._pace = pace
+        self._in_child = False
+        self._mute = False
         self._begin_afresh()
         os.register_at_fork(after_in_child=self._after_fork)
 
     def tell(self, event: Event) -> None:
         """Have the operator hear of this, soon. Safe to call from any thread."""
+        if self._mute:
+            return
         self._queue.put(event)
         self.start()
 
     def start(self) -> None:
         """Begin to send, when that has not happened yet in this process."""
+        if self._mute:
+            return
         with self._starting:
             if self._thread is None:
                 thread = threading.Thread(target=self._run, name="ingot-push", daemon=True)
@@ -82,6 +89,10 @@ class Sender:
         self._thread = None
 
     def _after_fork(self) -> None:
+        if self._in_child:
+            self._mute = True  # and the locks, which another thread may have held, are left alone
+            return
+        self._in_child = True
         if self._stopping.is_set():
             return
         self._begin_afresh()

@@ -160,8 +160,12 @@ def _go_on(manager: Any, task: Any, ironic: Any) -> None:
         return
     try:
         _resume(task, chosen, ironic)
-    finally:
-        task.release_resources()
+    except Exception as error:
+        if task.node.provision_state == ironic.deploying:  # nothing else would ever look at it
+            _fail(manager, task, ironic, error)
+            return
+        LOG.warning("Node %s went on, and then: %s.", task.node.uuid, type(error).__name__)
+    task.release_resources()
 
 
 def _resume(task: Any, chosen: Next, ironic: Any) -> None:
@@ -177,11 +181,16 @@ def _resume(task: Any, chosen: Next, ironic: Any) -> None:
 
 
 def _fail(manager: Any, task: Any, ironic: Any, error: Exception) -> None:
-    """What Ironic itself would have done with the node, in its words: the operator knows them for an interruption."""
+    """What Ironic itself would have done with the node, in its words: the operator knows them for an interruption.
+
+    Raises nothing: it may run while Ironic starts, and one node must not keep the others from being served.
+    """
     LOG.warning("Node %s cannot go on (%s).", task.node.uuid, type(error).__name__)
     try:
         words = f"The {ironic.deploying} state can't be resumed by conductor {manager.host}. Moving to fail state."
         ironic.record(task.node, event=words, error=True, event_type=ironic.transition)
         task.process_event("fail")
+    except Exception as trouble:
+        LOG.error("Node %s cannot be made to fail either (%s).", task.node.uuid, type(trouble).__name__)
     finally:
         task.release_resources()

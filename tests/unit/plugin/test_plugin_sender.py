@@ -289,3 +289,34 @@ def test_a_forked_worker_has_a_name_of_its_own_and_is_heard_before_it_has_anythi
         os.killpg(master.pid, signal.SIGKILL)
         master.wait()
         master.stdout.close()
+
+
+FORKING_TWICE = """
+import os, sys, threading
+from ingot_ironic.message import Event
+from ingot_ironic.receiver import Address
+from ingot_ironic.sender import Sender
+sender = Sender(Address(*sys.argv[1:4]), dict)
+if os.fork() == 0:
+    if os.fork() == 0:
+        sender.tell(Event("a", "ns~a", {"provision_state": "active"}))
+        sender.start()
+        print([thread.name for thread in threading.enumerate()], flush=True)
+        os._exit(0)
+    os.wait()
+    os._exit(0)
+os.wait()
+"""
+
+
+def test_what_a_worker_forks_says_nothing_and_starts_no_thread(operator: PushReceiver) -> None:
+    sources = str(Path(__file__).parents[3] / "ironic-plugin" / "src")
+    done = subprocess.run(
+        [sys.executable, "-c", FORKING_TWICE, operator.url, str(operator.ca_file), str(operator.token_file)],
+        env={"PYTHONPATH": sources},
+        stdout=subprocess.PIPE,
+        timeout=120,
+        check=True,
+    )
+    assert done.stdout.decode().strip() == "['MainThread']"
+    assert operator.events == []

@@ -88,10 +88,12 @@ class Task:
         self.deploy = self
 
     def process_event(self, event: str) -> None:
+        self.world.may_raise(event)
         self.world.done.append((self.node.uuid, event))
         self.node.provision_state = {"wait": "wait call-back", "fail": "deploy failed"}[event]
 
     def process_next_step(self, task: Task, kind: str) -> None:
+        self.world.may_raise("next")
         self.world.done.append((task.node.uuid, f"next {kind} step"))
 
     def release_resources(self) -> None:
@@ -114,6 +116,7 @@ class World:
         self.done: list[tuple[str, str]] = []
         self.said: list[str] = []
         self.workers = True
+        self.trouble: dict[str, Exception] = {}
 
         class Manager:
             host = "127.0.0.1"
@@ -131,6 +134,10 @@ class World:
                 world.done += [(uuid, "left to Ironic") for uuid in world.unlocked("deploying")]
 
         self.manager_class = Manager
+
+    def may_raise(self, what: str) -> None:
+        if what in self.trouble:
+            raise self.trouble[what]
 
     def unlocked(self, state: str) -> list[str]:
         return [u for u, n in self.nodes.items() if n.provision_state == state and u not in self.locked]
@@ -159,6 +166,7 @@ class World:
 
     def continue_deploy(self, task: Task) -> None:
         assert task.node.uuid in self.locked
+        self.may_raise("continue")
         self.done.append(
             (task.node.uuid, f"continues, skipping: {task.node.saved['skip_current_deploy_step']}")
         )
@@ -209,3 +217,29 @@ def test_without_a_free_worker_the_node_fails_and_is_not_kept_locked() -> None:
     world = World([Node("a", WRITE)], {"a": [STEPS]})
     world.workers = False
     assert restarted(world) == [("a", "fail")]
+
+
+@pytest.mark.parametrize(
+    ("commands", "at"), [([STEPS], "continue"), ([STEPS, given("RUNNING")], "wait")], ids=["again", "look"]
+)
+def test_a_node_that_could_not_be_taken_on_does_not_stay_deploying(commands: list[Command], at: str) -> None:
+    world = World([Node("a", WRITE)], {"a": commands})
+    world.trouble[at] = RuntimeError("the database is gone")
+    assert restarted(world) == [("a", "fail")]
+
+
+def test_a_node_that_waits_for_its_agent_does_not_fail_because_a_first_look_did() -> None:
+    world = World([Node("a", WRITE)], {"a": [STEPS, given("RUNNING")]})
+    world.trouble["next"] = RuntimeError("the agent hung up")
+    assert restarted(world) == [("a", "wait")]
+
+
+def test_a_node_that_cannot_even_fail_does_not_keep_ironic_from_starting(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World([Node("a", WRITE), Node("b", WRITE)], {"a": [], "b": []})
+    world.workers = False
+    world.trouble["fail"] = RuntimeError("agent_token=x")
+    assert restarted(world) == []
+    assert "Node b cannot be made to fail either (RuntimeError)" in caplog.text
+    assert "agent_token" not in caplog.text

@@ -181,6 +181,13 @@ async def test_meta_data_that_no_parser_takes_is_told(rack: Rack) -> None:
     assert host.state == "available"
 
 
+async def test_meta_data_that_are_nested_without_end_are_told(rack: Rack) -> None:
+    await rack.secret("meta", metaData="deep: " + "[" * 200_000)
+    key = await rack.host(image=IMAGE, metaData={"name": "meta"})
+    host = await rack.until_error(key, "spec.metaData is nested more than 100 deep")
+    assert host.state == "available"
+
+
 async def test_a_sentence_that_ends_with_a_full_stop_gets_no_second_one(rack: Rack) -> None:
     rack.backend.script("register", Failed("the address is wrong. Correct it."))
     key = await rack.host()

@@ -18,6 +18,7 @@ from ingot.api.baremetalhost import (
     SoftwareRAIDVolume,
 )
 from ingot.api.hostfirmwarecomponents import FirmwareUpdate
+from ingot.api.inputs.documents import TooDeep, load
 from ingot.api.inputs.weaknesses import Weakness
 from ingot.api.meta import Key
 from ingot.provisioner import (
@@ -260,15 +261,38 @@ def _access(**fields: Any) -> Access:
 
 
 def test_yaml_that_means_a_billion_values_is_refused_and_not_written_out():
-    lines = ["a: &a [x, x, x, x, x, x, x, x, x, x]"]
-    for last, name in zip("abcdefgh", "bcdefghi", strict=True):
-        lines.append(f"{name}: &{name} [{', '.join([f'*{last}'] * 10)}]")
     with pytest.raises(UnreadableNetworkData, match="more values than anybody could have meant"):
-        parse(Secret("\n".join(lines)))
+        parse(Secret(_a_billion_values()))
     with pytest.raises(UnreadableNetworkData, match="too large"):
         parse(Secret("#" * ((1 << 20) + 1)))
     assert is_within_bounds({"links": [{"id": "a"}] * 100})
     assert not is_within_bounds([0] * MOST_VALUES)
+
+
+def test_meta_data_that_mean_a_billion_values_are_refused_and_not_written_out():
+    given = load(_a_billion_values())
+    assert isinstance(given, dict)
+    refused = WALL.deployment(Deployment(image=image(), config_drive=ConfigDrive(meta_data=given)))
+    assert refused is not None
+    assert "spec.metaData: it means more values than anybody could have meant" in refused.message
+    assert WALL.deployment(Deployment(image=image(), config_drive=ConfigDrive(meta_data={"a": 1}))) is None
+
+
+@pytest.mark.parametrize("opening", ["[", "{a: "])
+def test_a_document_that_is_nested_without_end_is_refused_before_it_is_read(opening):
+    deep = f"links: {opening * 200_000}"
+    with pytest.raises(TooDeep, match="nested more than 100 deep"):
+        load(deep)
+    with pytest.raises(UnreadableNetworkData, match="nobody could have meant that"):
+        parse(Secret(deep))
+    assert load("a: " + "[" * 90 + "]" * 90)
+
+
+def _a_billion_values() -> str:
+    lines = ["a: &a [x, x, x, x, x, x, x, x, x, x]"]
+    for last, name in zip("abcdefgh", "bcdefghi", strict=True):
+        lines.append(f"{name}: &{name} [{', '.join([f'*{last}'] * 10)}]")
+    return "\n".join(lines)
 
 
 # Whatever is asked for

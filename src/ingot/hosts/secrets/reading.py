@@ -18,6 +18,7 @@ from ingot.api.baremetalhost import (
     EventReason,
 )
 from ingot.api.core import SECRETS, SecretObject
+from ingot.api.inputs.documents import TooDeep, load
 from ingot.api.meta import Key, Malformed, OwnerReference, SecretReference
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.metrics import METRICS
@@ -172,7 +173,11 @@ def _meta_data(host: BareMetalHost, extra: Secret) -> dict[str, object]:
     if not extra:
         return made
     try:
-        given = yaml.safe_load(extra.reveal())
+        given = load(extra.reveal())
+    except TooDeep as error:
+        raise Malformed(
+            f"The Secret named by spec.metaData is {error}; nobody could have meant that."
+        ) from None
     except (yaml.YAMLError, ValueError):
         # A date that does not exist is no YAMLError.
         given = None

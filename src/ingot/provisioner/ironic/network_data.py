@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 import yaml
 
+from ingot.api.inputs.documents import TooDeep, load
 from ingot.provisioner.ironic.firewall.documents import LARGEST, is_within_bounds
 from ingot.provisioner.ironic.model import Json
 from ingot.trust import Secret
@@ -24,7 +25,9 @@ def parse(text: Secret) -> dict[str, Json] | None:
     if len(text.reveal()) > LARGEST:
         raise UnreadableNetworkData(f"is too large: at most {LARGEST} characters are taken")
     try:
-        parsed = yaml.load(text.reveal(), Loader=yaml.CSafeLoader)
+        parsed = load(text.reveal())
+    except TooDeep as error:
+        raise UnreadableNetworkData(f"is {error}; nobody could have meant that") from None
     except yaml.MarkedYAMLError as error:
         where = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise UnreadableNetworkData(f"is neither YAML nor JSON: it cannot be read{where}") from None

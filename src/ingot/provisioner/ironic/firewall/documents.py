@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from ingot.api.inputs.documents import DEEPEST
+
 LARGEST: Final = 1 << 20
 """No Secret is larger."""
 MOST_VALUES: Final = 20_000
-DEEPEST: Final = 100
 
 
 def is_within_bounds(document: object) -> bool:

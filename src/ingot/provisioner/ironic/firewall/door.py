@@ -17,6 +17,7 @@ from ingot.provisioner import (
     Subscription,
 )
 from ingot.provisioner.ironic.firewall import credentials, hints, images, names, urls
+from ingot.provisioner.ironic.firewall.documents import is_within_bounds
 from ingot.provisioner.ironic.firewall.kernel_arguments import kernel_arguments
 from ingot.provisioner.ironic.firewall.policy import Policy
 from ingot.provisioner.ironic.firewall.rejection import Rejected, reject
@@ -84,6 +85,13 @@ def _deployment(wanted: Deployment, policy: Policy) -> None:
     _what_is_deployed(wanted.image, wanted.custom_deploy, policy)
     hints.root_device_hints("spec.rootDeviceHints", wanted.root_device)
     credentials.pull_secret(wanted.image, wanted.pull_secret)
+    if not is_within_bounds(wanted.config_drive.meta_data):
+        # It can be secret.
+        raise reject(
+            "the Secret named by spec.metaData",
+            None,
+            "it means more values than anybody could have meant; look for YAML aliases in it",
+        )
 
 
 def _what_is_deployed(image: Image | None, custom_deploy: CustomDeploy | None, policy: Policy) -> None:

@@ -696,7 +696,7 @@ async def test_real_ironic_gives_a_node_that_no_host_owns_to_its_heir_or_forgets
     mac = "52:54:00:aa:bb:cc"
     async with IronicClient(world.ironic_access) as client:
         nodes, census = Nodes(client, NodeCache(), Changes()), Gone()
-        orphans = Orphans(nodes)
+        orphans = Orphans(nodes, after=0)
         orphans.census = census
         made = {
             "name": "abandoned~h1",
@@ -712,7 +712,7 @@ async def test_real_ironic_gives_a_node_that_no_host_owns_to_its_heir_or_forgets
         for _ in range(2):
             await orphans.sweep()
         assert (await client.node(node.uuid)).name == "abandoned~h2"
-        census.known = []
+        census.known = [KnownHost(key=Key("abandoned", "h3"), uid="u3")]
         for _ in range(2):
             await orphans.sweep()
         with pytest.raises(NotFound):

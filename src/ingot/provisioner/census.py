@@ -2,19 +2,24 @@
 
 A record outlives its host where somebody took our finalizer off, restored the API from an older backup, or renamed a host. Nobody
 asks for such a record by its name, so the back end has to look for it by itself: now and then it compares what it knows with
-the `Census`. What no host owns at two looks in a row is dropped, after the permit was asked, and the machine stays as it is.
+the `Census`. What no host owned for ten minutes is dropped, after the permit was asked, and the machine stays as it is. A record
+of a machine that holds an instance is kept: for a host that is made again without its status it is all that tells of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from ingot.api.meta import Key
 from ingot.provisioner.answers import Permit
 
 T = TypeVar("T")
+
+ORPHANED_AFTER: Final = 600.0
+"""Seconds. Whoever restores hosts, or moves them here, needs some minutes for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +38,7 @@ class Census(Protocol):
     """Who there is. All of it is asked anew at each look."""
 
     def hosts(self) -> Sequence[KnownHost] | None:
-        """Every host; None while that is not known."""
+        """Every host; None while that is not known. That there is none at all is no knowledge either: nothing is dropped."""
         ...
 
     def covers(self, namespace: str) -> bool:
@@ -46,13 +51,15 @@ class Census(Protocol):
 
 
 class Suspects:
-    """What nobody owned at the last look."""
+    """What nobody owned at the last look, and since when."""
 
-    def __init__(self) -> None:
-        self._before: frozenset[str] = frozenset()
+    def __init__(self, after: float = ORPHANED_AFTER, clock: Callable[[], float] = time.monotonic) -> None:
+        self._after = after
+        self._clock = clock
+        self._since: dict[str, float] = {}
 
     def confirmed(self, found: Iterable[tuple[str, T]]) -> list[T]:
-        """Those of this look, by their names, that were found at the last one as well."""
-        now = dict(found)
-        before, self._before = self._before, frozenset(now)
-        return [one for name, one in now.items() if name in before]
+        """Those of this look, by their names, that were found at each look for long enough, and never only once."""
+        now, at, before = dict(found), self._clock(), self._since
+        self._since = {name: before.get(name, at) for name in now}
+        return [one for name, one in now.items() if name in before and at - before[name] >= self._after]

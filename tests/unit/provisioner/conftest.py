@@ -41,7 +41,12 @@ def where(ironic: FakeIronic, certificate: Certificate, tmp_path: Path) -> Ironi
     (folder / "password").write_text(ironic.password + "\n")
     ramdisk = Ramdisk(iso="https://127.0.0.1/ramdisk.iso")
     return IronicAccess(
-        endpoint=ironic.url, ca_file=certificate.ca_file, auth_folder=folder, ramdisk=ramdisk, timeout=5
+        endpoint=ironic.url,
+        ca_file=certificate.ca_file,
+        auth_folder=folder,
+        ramdisk=ramdisk,
+        timeout=5,
+        orphaned_after=0,
     )
 
 

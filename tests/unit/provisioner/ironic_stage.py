@@ -86,6 +86,7 @@ class IronicStage(Stage):
             auth_folder=auth,
             ramdisk=Ramdisk(iso="https://127.0.0.1/ramdisk.iso"),
             timeout=5,
+            orphaned_after=0,
         )
         self._listen = PushListen(
             host="127.0.0.1", port=0, tls=self._certificate.server_context(), token=random_token()

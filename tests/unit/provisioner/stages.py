@@ -27,7 +27,7 @@ class DemoStage(Stage):
         self._clock = clock
 
     async def open(self) -> None:
-        self.backend = DemoProvisioner(self._path, self._script, clock=self._clock)
+        self.backend = DemoProvisioner(self._path, self._script, clock=self._clock, orphaned_after=0)
         await self.backend.__aenter__()
 
     async def close(self) -> None:

@@ -146,14 +146,14 @@ async def test_after_a_restart_the_credentials_are_needed_once(play: Play):
     assert await play.backend.register(play.host, without, credentials_changed=False, again=False) == first
 
 
-class Nobody:
-    """There are no hosts any more."""
+class Others:
+    """There is a host still, but the one of the play is gone."""
 
     def __init__(self) -> None:
         self.guard = Guard()
 
     def hosts(self) -> list[KnownHost]:
-        return []
+        return [KnownHost(key=Key(KEY.namespace, "another"), uid="another")]
 
     def covers(self, namespace: str) -> bool:
         return True
@@ -167,21 +167,33 @@ class Nobody:
 async def test_the_record_of_a_host_that_is_gone_is_dropped_and_its_machine_left_alone(
     play: Play, refused: bool
 ):
-    await play.provisioned()
-    census = Nobody()
+    await play.inspected()
+    before = play.stage.powered_on()
+    census = Others()
     census.guard.refuses = {Act.DELETE} if refused else set()
     # What is seen only once may be a host that is on its way.
     for _ in range(2):
         await play.stage.look_around(census)
     await until(lambda: census.guard.asked != [])
     assert census.guard.acts[0] is Act.DELETE
-    assert census.guard.asked[0][1].holds_instance
+    assert not census.guard.asked[0][1].holds_instance
     if refused:
         assert isinstance(await play.backend.vitals(play.host), Vitals)
     else:
         async with asyncio.timeout(20):
             while isinstance(await play.backend.vitals(play.host), Vitals):  # noqa: ASYNC110 - nobody is told
                 await asyncio.sleep(0.02)
+    assert play.stage.powered_on() == before
+    assert play.stage.done("power off") == play.stage.done("undeploy") == 0
+
+
+async def test_the_record_of_a_machine_in_use_outlives_its_host(play: Play):
+    """A host that is made again without its status would be inspected, were it not for the record."""
+    await play.provisioned()
+    census = Others()
+    for _ in range(3):
+        await play.stage.look_around(census)
+    assert census.guard.asked == []
+    assert isinstance(await play.backend.vitals(play.host), Vitals)
     assert play.stage.powered_on()
     assert play.stage.on_disk()
-    assert play.stage.done("power off") == play.stage.done("undeploy") == 0

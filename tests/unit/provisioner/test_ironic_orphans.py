@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 import pytest
@@ -11,9 +12,12 @@ from ironic_orders import MAC, NODE, Guard, until
 
 from ingot.api.meta import Key
 from ingot.provisioner import Access, Act, Busy, HostRef, KnownHost, Permit, Ready
+from ingot.provisioner.census import Suspects
 from ingot.provisioner.ironic import IronicProvisioner
+from ingot.provisioner.ironic.orphans import MOST_AT_ONCE
 
 OTHER = Key("rack", "h2")
+STRANGER = KnownHost(key=Key("rack", "h9"), uid="u9", backend_id="registered elsewhere")
 
 
 class Hosts:
@@ -36,14 +40,14 @@ class Hosts:
 
 @pytest.fixture
 async def nobody(backend: IronicProvisioner, ironic: FakeIronic) -> Hosts:
-    """There is no host, and Ironic's first list, with nothing in it, is over."""
+    """There is one host, which no test looks at, and Ironic's first list, with nothing in it, is over."""
     await until(lambda: "GET /v1/nodes" in ironic.requests)
-    census = Hosts()
+    census = Hosts(STRANGER)
     backend.follow(census)
     return census
 
 
-def abandoned(ironic: FakeIronic, state: str = "active", name: str = NODE, **fields) -> dict:
+def abandoned(ironic: FakeIronic, state: str = "available", name: str = NODE, **fields) -> dict:
     mark = {"ingot_host": "the UID of a host that is gone"}
     return ironic.add_node(name, state, power_state="power on", extra=mark, **fields)
 
@@ -62,12 +66,48 @@ async def listed(ironic: FakeIronic, plugin: FakePlugin, times: int = 2) -> None
 
 
 async def test_a_node_that_no_host_owns_is_removed_and_its_machine_left_alone(ironic, plugin, nobody):
-    abandoned(ironic, instance_uuid="somebody")
+    abandoned(ironic)
     await listed(ironic, plugin)
     await until(lambda: ironic.nodes == {})
     assert nobody.guard.acts == [Act.DELETE]
-    assert nobody.guard.asked[0][1].holds_instance
     assert ironic.verbs == ironic.power_targets == []
+
+
+@pytest.mark.parametrize("state", ["active", "deploy failed", "rescue", "error"])
+async def test_a_node_that_holds_an_instance_is_kept_and_told_once(ironic, plugin, nobody, state, caplog):
+    """For a host that is made again without its status it is all that keeps the machine from being inspected."""
+    node = abandoned(ironic, state, instance_uuid="somebody")
+    with caplog.at_level(logging.INFO):
+        await listed(ironic, plugin, times=4)
+        await until(lambda: "is kept" in caplog.text)
+    assert ironic.nodes == {node["uuid"]: node}
+    assert caplog.text.count("is kept") == 1
+    assert nobody.guard.asked == []
+
+
+async def test_where_there_is_no_host_at_all_nothing_is_removed(ironic, plugin, nobody):
+    """The API may have been emptied, or is being restored."""
+    nobody.known = []
+    abandoned(ironic)
+    await listed(ironic, plugin, times=3)
+    assert len(ironic.nodes) == 1
+    assert nobody.guard.asked == []
+
+
+async def test_a_node_without_our_mark_is_read_once(ironic, plugin, nobody):
+    node = ironic.add_node(NODE, "available")
+    await listed(ironic, plugin, times=4)
+    assert ironic.requests.count(f"GET /v1/nodes/{node['uuid']}") == 1
+
+
+async def test_many_nodes_without_a_host_are_settled_a_few_at_a_time(ironic, plugin, nobody):
+    for number in range(MOST_AT_ONCE):
+        abandoned(ironic, "active", name=f"rack~used{number}")
+    gone = abandoned(ironic, name="rack~gone")
+    # Those that stay for good do not keep it from its turn.
+    await listed(ironic, plugin, times=4)
+    await until(lambda: gone["uuid"] not in ironic.nodes)
+    assert len(ironic.nodes) == MOST_AT_ONCE
 
 
 async def test_a_node_that_is_only_seen_once_without_a_host_is_kept(ironic, plugin, nobody):
@@ -78,6 +118,18 @@ async def test_a_node_that_is_only_seen_once_without_a_host_is_kept(ironic, plug
     await listed(ironic, plugin)
     assert list(ironic.nodes) == [node["uuid"]]
     assert nobody.guard.asked == []
+
+
+def test_what_nobody_owns_is_confirmed_after_ten_minutes_without_a_break():
+    now = 0.0
+    suspects = Suspects(clock=lambda: now)
+    assert suspects.confirmed([("a", "a"), ("b", "b")]) == []
+    now = 300.0
+    assert suspects.confirmed([("a", "a")]) == []
+    now = 599.0
+    assert suspects.confirmed([("a", "a"), ("b", "b")]) == []
+    now = 600.0
+    assert suspects.confirmed([("a", "a"), ("b", "b")]) == ["a"]
 
 
 @pytest.mark.parametrize("name", [NODE, "rack-h1", None])
@@ -111,10 +163,10 @@ async def test_what_the_guard_refuses_stays(ironic, plugin, nobody):
 
 
 async def test_what_ironic_is_at_is_not_cut_off(ironic, plugin, nobody):
-    node = abandoned(ironic, "deploying")
+    node = abandoned(ironic, "cleaning")
     await listed(ironic, plugin, times=3)
     assert ironic.nodes == {node["uuid"]: node}
-    ironic.change(node["uuid"], provision_state="deploy failed")
+    ironic.change(node["uuid"], provision_state="clean failed")
     plugin.sender += "-again"
     plugin.heartbeat()
     await until(lambda: ironic.nodes == {})

@@ -1,4 +1,4 @@
-"""Records that no host owns: dropped, and the machines left as they are."""
+"""Records that no host owns: dropped, unless the machine holds an instance, and the machines left as they are."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from typing import Final
 
 from ingot.provisioner import Act, Census
-from ingot.provisioner.census import Suspects
+from ingot.provisioner.census import ORPHANED_AFTER, Suspects
 from ingot.provisioner.demo.carrying_out import sight
 from ingot.provisioner.demo.hall import Hall, Known
 
@@ -16,9 +16,9 @@ LOOK_AGAIN: Final = 60.0
 class Orphans:
     """Looks for them now and then, from the moment that somebody says whom there is."""
 
-    def __init__(self, hall: Hall) -> None:
+    def __init__(self, hall: Hall, after: float = ORPHANED_AFTER) -> None:
         self._hall = hall
-        self._suspects = Suspects()
+        self._suspects = Suspects(after)
         self._looking: asyncio.Task[None] | None = None
 
     def follow(self, census: Census) -> None:
@@ -36,7 +36,7 @@ class Orphans:
 
     async def sweep(self, census: Census) -> None:
         hosts = census.hosts()
-        if hosts is None or self._hall.trouble is not None:
+        if not hosts or self._hall.trouble is not None:
             return
         owned = {host.key for host in hosts}
         found = [
@@ -45,9 +45,10 @@ class Orphans:
             if machine.record is not None and key not in owned and census.covers(key.namespace)
         ]
         for known in self._suspects.confirmed(found):
-            if known.record.busy_with() is not None:
+            seen = sight(known.machine, known.record)
+            if known.record.busy_with() is not None or seen.holds_instance:
                 continue
-            refusal = await census.permit(known.key)(Act.DELETE, sight(known.machine, known.record))
+            refusal = await census.permit(known.key)(Act.DELETE, seen)
             if refusal is None and known.machine.record is known.record:
                 known.machine.record = None
                 self._hall.note(known.key)

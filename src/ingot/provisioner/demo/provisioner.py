@@ -38,6 +38,7 @@ from ingot.provisioner import (
     Subscription,
     Vitals,
 )
+from ingot.provisioner.census import ORPHANED_AFTER
 from ingot.provisioner.demo.adopt import adopt
 from ingot.provisioner.demo.bmc import set_data_image, subscribe, unsubscribe
 from ingot.provisioner.demo.configure import firmware_components, firmware_settings, prepare, service
@@ -63,10 +64,11 @@ class DemoProvisioner:
         script: Script = Script(),  # noqa: B008 - frozen
         *,
         clock: Callable[[], float] = time.time,
+        orphaned_after: float = ORPHANED_AFTER,
     ) -> None:
         self._hall = Hall(path, script, clock)
         self._outages = Outages(self._hall)
-        self._orphans = Orphans(self._hall)
+        self._orphans = Orphans(self._hall, orphaned_after)
 
     async def __aenter__(self) -> Self:
         await self._hall.open()

@@ -8,7 +8,7 @@ from prometheus_client import Counter, Gauge
 
 ORPHANS: Final = Counter(
     "ingot_ironic_orphans",
-    "Nodes that no host owned, and what became of them: given to the host that has the machine now, or removed",
+    "Nodes that no host owned, and what became of them: given to the host that has the machine now, removed, or kept",
     ["outcome"],
 )
 PUSH_IS_HEARD: Final = Gauge(

@@ -2,7 +2,8 @@
 
 Only nodes that Ingot made are concerned: they have a name of ours and, in `extra`, the UID of the host they were made for. All
 others belong to somebody else. A node is given to a host that has none, by the MAC address or the BMC that both have; it is
-renamed, and registering does the rest, with all its caution about machines in use. Nothing here asks a BMC for anything.
+renamed, and registering does the rest, with all its caution about machines in use. A node that holds an instance is kept: should
+its host come back without its status, the node is all that tells that a system runs there. Nothing here asks a BMC for anything.
 
 An Ironic that a second Ingot uses as well has nodes that look like that: IRONIC_SHARED says so, and then none is touched.
 """
@@ -10,12 +11,12 @@ An Ironic that a second Ingot uses as well has nodes that look like that: IRONIC
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from ingot.api import bmc
 from ingot.provisioner import Act, BackendError, Census, HostRef, KnownHost
-from ingot.provisioner.census import Suspects
+from ingot.provisioner.census import ORPHANED_AFTER, Suspects
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.deadlines import overdue
 from ingot.provisioner.ironic.errors import Refused
@@ -27,6 +28,8 @@ from ingot.provisioner.ironic.transitions import drop_record
 
 MARK: Final = "ingot_host"
 """In the node's `extra`: the UID of the host that it was made for."""
+MOST_AT_ONCE: Final = 20
+"""Nodes that are settled after one list. The others have their turn after the next ones."""
 
 log = logging.getLogger(__name__)
 
@@ -44,18 +47,28 @@ def mark(node: FullNode, host: HostRef) -> list[PatchOperation]:
 class Orphans:
     """Looks for them whenever all nodes were listed."""
 
-    def __init__(self, nodes: Nodes) -> None:
+    def __init__(self, nodes: Nodes, after: float = ORPHANED_AFTER) -> None:
         self._nodes = nodes
-        self._suspects = Suspects()
+        self._suspects = Suspects(after)
+        self._sweeps = 0
+        self._settled: dict[str, int] = {}
+        self._foreign: set[str] = set()
+        """Without our mark, as was read once."""
+        self._kept: set[str] = set()
         self.census: Census | None = None
 
     async def sweep(self) -> None:
         """What cannot be done now is done after the next list."""
         hosts = self.census.hosts() if self.census is not None else None
-        if self.census is None or hosts is None:
+        if self.census is None or not hosts:
+            # An API without any host is one that was emptied or is being restored.
             return
-        found = _nobodys(self._nodes.cache, hosts, self.census)
-        for node in self._suspects.confirmed((node.uuid, node) for node in found):
+        found = {node.uuid: node for node in _nobodys(self._nodes.cache, hosts, self.census)}
+        self._forget_all_but(found)
+        confirmed = self._suspects.confirmed(
+            (uuid, node) for uuid, node in found.items() if uuid not in self._foreign
+        )
+        for node in self._whose_turn_it_is(confirmed):
             try:
                 await self._settle(node.uuid, hosts, self.census)
             except Refused as error:
@@ -67,7 +80,10 @@ class Orphans:
     async def _settle(self, uuid: str, hosts: Sequence[KnownHost], census: Census) -> None:
         node = await self._nodes.read(uuid)
         key = host_key(node.name) if node is not None else None
-        if node is None or key is None or MARK not in node.extra:
+        if node is None or key is None:
+            return
+        if MARK not in node.extra:
+            self._foreign.add(uuid)
             return
         if states.is_busy(node.provision_state) and not overdue(node, self._nodes.now()):
             # It comes to an end by itself; to be cut off in the middle is not to be left alone.
@@ -77,6 +93,9 @@ class Orphans:
             await self._nodes.patch(node, [add("/name", node_name(heir.key))])
             self._nodes.changes.announce(heir.key)
             ORPHANS.labels("given").inc()
+            return
+        if node.provision_state in states.HOLDS_INSTANCE:
+            self._keep(node)
             return
         if (refusal := await census.permit(key)(Act.DELETE, sight(node))) is not None:
             log.info("the node %s is kept: %s", node.name, refusal.why)
@@ -88,6 +107,32 @@ class Orphans:
         for host in hosts:
             if not self._has_node(host):
                 self._nodes.changes.announce(host.key)
+
+    def _keep(self, node: FullNode) -> None:
+        if node.uuid in self._kept:
+            return
+        self._kept.add(node.uuid)
+        log.warning(
+            "the node %s (%s), which no host owns, is kept: it is %s, and a system may run on its machine. If nobody needs it, "
+            "remove the node from Ironic by hand",
+            node.name,
+            node.uuid,
+            node.provision_state,
+        )
+        ORPHANS.labels("kept").inc()
+
+    def _whose_turn_it_is(self, nodes: Iterable[Node]) -> list[Node]:
+        """Those first that waited longest, so that what stays for good does not stand in the way of the rest."""
+        self._sweeps += 1
+        turn = sorted(nodes, key=lambda node: self._settled.get(node.uuid, 0))[:MOST_AT_ONCE]
+        self._settled.update((node.uuid, self._sweeps) for node in turn)
+        return turn
+
+    def _forget_all_but(self, found: Collection[str]) -> None:
+        """What has an owner meanwhile, or is gone, is looked at anew should it be found again."""
+        self._foreign.intersection_update(found)
+        self._kept.intersection_update(found)
+        self._settled = {uuid: sweep for uuid, sweep in self._settled.items() if uuid in found}
 
     async def _heir(self, node: FullNode, hosts: Sequence[KnownHost]) -> KnownHost | None:
         without = [host for host in hosts if not self._has_node(host)]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
+from ingot.provisioner.census import ORPHANED_AFTER
 from ingot.provisioner.ironic.site import Ramdisk, SettingsError, Site, flag
 from ingot.trust import Secret, client_context
 
@@ -95,6 +96,8 @@ class IronicAccess:
     timeout: float = 30.0
     shared: bool = False
     """Another Ingot uses this Ironic too: nodes that none of our hosts owns may be its."""
+    orphaned_after: float = ORPHANED_AFTER
+    """For how many seconds a node has to be without a host before it is given away or removed."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> IronicAccess:

@@ -312,7 +312,13 @@ class FakeIronic:
             return fault(
                 409, f"Node {node['uuid']} can not be updated while a state transition is in progress."
             )
-        for operation in await request.json():
+        patch = await request.json()
+        if node["instance_uuid"] and any(
+            operation["op"] != "remove" and operation["path"] == "/instance_uuid" for operation in patch
+        ):
+            # Not even where the same patch removes the other one.
+            return fault(409, f"Node {node['uuid']} is associated with instance {node['instance_uuid']}.")
+        for operation in patch:
             *path, last = operation["path"].strip("/").split("/")
             if last.endswith("_interface") and node["provision_state"] not in AT_REST:
                 return fault(

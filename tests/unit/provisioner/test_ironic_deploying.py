@@ -86,6 +86,42 @@ async def test_an_image_whose_url_leads_elsewhere_is_still_the_one_that_was_aske
     assert IMAGE.url not in str(ironic.node(NODE)["extra"])
 
 
+async def test_a_deployment_goes_on_when_the_host_is_moved_and_has_another_uid(backend, ironic, clean, guard):
+    await deploy(backend, clean, guard, ORDER)
+    ironic.finish(NODE)
+    moved = replace(clean, uid="of-another-cluster")
+    assert await deploy(backend, moved, guard, ORDER) == Ready(None)
+    assert ironic.verbs == ["active"]
+    other = replace(ORDER, image=structs.replace(IMAGE, url="https://127.0.0.1/other.raw"))
+    assert isinstance(await deploy(backend, moved, guard, other), Failed)
+
+
+async def test_a_host_that_does_not_know_the_node_does_not_take_what_runs_there_for_its_own(
+    backend, ironic, clean, guard
+):
+    await deploy(backend, clean, guard, ORDER)
+    ironic.finish(NODE)
+    answer = await deploy(backend, replace(clean, uid="another", backend_id=""), guard, ORDER)
+    assert isinstance(answer, Failed)
+    assert "another operating system" in answer.message
+
+
+async def test_an_instance_that_was_left_on_the_node_makes_way(backend, ironic, clean, guard):
+    ironic.change(NODE, instance_uuid="of-before")
+    assert isinstance(await deploy(backend, clean, guard, ORDER), Busy)
+    assert ironic.node(NODE)["provision_state"] == "deploying"
+    assert ironic.node(NODE)["instance_uuid"] == clean.uid
+
+
+async def test_an_instance_that_was_left_on_the_node_of_a_running_host_makes_way(
+    backend, ironic, clean, guard
+):
+    ironic.change(NODE, provision_state="manageable", instance_uuid="of-before")
+    assert isinstance(await backend.adopt(clean, IMAGE, permit=guard, again=False), Busy)
+    assert ironic.node(NODE)["provision_state"] == "adopting"
+    assert ironic.node(NODE)["instance_uuid"] == clean.uid
+
+
 async def test_coreos_is_another_word_for_the_step_that_installs_it(backend, ironic, clean, guard):
     await deploy(backend, clean, guard, Deployment(image=COREOS, config_drive=DRIVE))
     assert ironic.node(NODE)["deploy_interface"] == "custom-agent"

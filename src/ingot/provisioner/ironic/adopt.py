@@ -20,7 +20,7 @@ from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.attempts import Retry, Scope
 from ingot.provisioner.ironic.carrying_out import carry_out
 from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, busy
-from ingot.provisioner.ironic.instance import adoption_differences
+from ingot.provisioner.ironic.instance import adoption_differences, without_another
 from ingot.provisioner.ironic.model import FullNode
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.rules import HINDRANCES, Fact, Verb, after_failed_cleaning, facts_of, on
@@ -94,6 +94,7 @@ async def adopt(
         )
 
     async def take_over(node: FullNode) -> Busy:
+        node = await nodes.patch(node, without_another(node, host))
         node = await nodes.patch(node, adoption_differences(node, host, installed))
         await nodes.ask_state(node, "adopt")
         return Busy(states.sentence(states.ADOPTING))

@@ -168,6 +168,11 @@ def adoption_differences(node: FullNode, host: HostRef, installed: Image | None)
     return patch
 
 
+def without_another(node: FullNode, host: HostRef) -> list[PatchOperation]:
+    """The patch that has to come first where the node still bears another instance: Ironic does not put one over the other."""
+    return [] if node.instance_uuid in (None, host.uid) else [remove("/instance_uuid")]
+
+
 def _told(node: FullNode, told: dict[str, Json]) -> list[PatchOperation]:
     return [
         add(f"/instance_info/{key}", value)
@@ -244,3 +249,9 @@ def is_ours(node: FullNode, host: HostRef, wanted: Deployment) -> bool:
         return mark == _mark(wanted.image)
     told = image_info(wanted.image)
     return all(node.instance_info.get(key) == told.get(key) for key in ("image_source", "boot_iso"))
+
+
+def is_of_the_same_node(node: FullNode, host: HostRef, wanted: Deployment) -> bool:
+    """Whether it is this deployment, begun before the host was moved to another cluster: it has another uid there, and the same
+    node."""
+    return node.uuid == host.backend_id and node.extra.get(DEPLOYED) == _mark(wanted.image)

@@ -32,8 +32,10 @@ from ingot.provisioner.ironic.instance import (
     deploy_steps,
     drive_for,
     instance_differences,
+    is_of_the_same_node,
     is_ours,
     what,
+    without_another,
 )
 from ingot.provisioner.ironic.model import FullNode, Json, Node
 from ingot.provisioner.ironic.nodes import Nodes, sight
@@ -103,9 +105,12 @@ async def provision(
     except UnusableOrder as problem:
         return Failed(str(problem))
 
+    def runs_since_before(node: FullNode) -> bool:
+        return node.provision_state == states.ACTIVE and is_of_the_same_node(node, host, wanted)
+
     def decide(node: FullNode, retry: Retry) -> Decision:
         order = finishing.facts(node) | {
-            Fact.OURS: is_ours(node, host, wanted),
+            Fact.OURS: is_ours(node, host, wanted) or runs_since_before(node),
             Fact.INTERRUPTED: retry is Retry.INTERRUPTED,
             Fact.TOLD: retry.allowed,
             Fact.RESTART: wanted.restart,
@@ -122,6 +127,7 @@ async def provision(
 
     async def deploy(node: FullNode) -> Busy | Failed:
         finishing.over(node)
+        node = await nodes.patch(node, without_another(node, host))
         patch = instance_differences(node, host, wanted, persistent_boot)
         return await _deploy(nodes, await nodes.patch(node, patch), wanted, drive)
 

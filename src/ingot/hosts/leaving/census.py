@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
 from ingot.api.meta import Key
 from ingot.hosts import guard
-from ingot.kube import Client, Informer, NotFound
+from ingot.kube import Client, Informer, KubeError, NotFound
 from ingot.provisioner import Act, KnownHost, Permit, Refusal, Sight
 
 
@@ -34,9 +34,13 @@ class HostCensus:
                 (host for host in self._hosts.items() if host.status.provisioning.id == sight.backend_id),
                 None,
             )
-            with contextlib.suppress(NotFound):
-                owner = await self._client.get(BARE_METAL_HOSTS, key)
-            self._client.check_leave()
+            try:
+                with contextlib.suppress(NotFound):
+                    owner = await self._client.get(BARE_METAL_HOSTS, key)
+                self._client.check_leave()
+            except KubeError as error:
+                # Whoever looks for records has all the time in the world, and must not end by this.
+                return Refusal(f"not doing {act.value}: the API cannot be asked: {error}")
             if owner is not None:
                 return Refusal(f"not doing {act.value}: the record is that of {owner.key}")
             return guard.refusal_for_leftover([], uid="", act=act, sight=sight)

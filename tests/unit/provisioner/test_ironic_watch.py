@@ -172,6 +172,24 @@ async def test_a_patch_that_did_not_take_hold_is_named_with_what_comes_of_it():
         assert len(running.listing.times) >= before + 4
 
 
+async def test_a_missing_hook_is_no_reason_to_list_with_every_message():
+    async with Running(Listing(IDLE)) as running:
+        running.watch.take(PushMessage("s", 1, patches={"save_hook": False}))
+        await asyncio.sleep(1)
+        before = len(running.listing.times)
+        running.heard.clear()
+        for _ in range(20):
+            running.watch.take(PushMessage("s", 1, patches={"save_hook": False}))
+            await asyncio.sleep(1)
+        assert len(running.listing.times) == before
+        assert EVERYTHING not in running.heard
+        # From here on push tells all again, and what it did not tell meanwhile is read.
+        running.watch.take(PushMessage("s", 1, patches={"save_hook": True}))
+        await asyncio.sleep(1)
+        assert len(running.listing.times) == before + 1
+        assert EVERYTHING in running.heard
+
+
 async def test_hosts_that_nothing_happens_to_cost_no_requests_of_their_own():
     """A thousand of them, with push: in ten minutes about ten lists, whoever asks for their vitals and their registration."""
     idle = [Node(uuid=f"u{n}", name=f"ns~h{n}", provision_state="active") for n in range(1000)]

@@ -105,7 +105,9 @@ class Watch:
 
     def take(self, message: PushMessage) -> None:
         """A push message: note what it says and wake whom it concerns."""
-        was_silent = self._heard_at is not None and not self.push_is_heard
+        # One whose hook is missing stays as it is with each message; what matters is whether it was away, or has it again.
+        mended = message.complete and not self._complete
+        was_silent = self._heard_at is not None and (mended or not self._is_recent)
         self._heard_at = _clock()
         self._complete = message.complete
         self._note_patches(message.patches)

@@ -69,14 +69,17 @@ _SIGNED: Final = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 
+# What Ironic publishes for machines is below a path that holds a key (`services.front.files`); the key is a `random_token`.
+_FILES_KEY: Final = re.compile(r"(?<=/files/)[0-9A-Za-z]{40}(?![0-9A-Za-z])")
+
 
 def redact(text: str, *secrets: Secret) -> str:
-    """`text` without the given secrets, without tokens, passwords and signatures in URLs, parameters or key-value pairs."""
+    """`text` without the given secrets, without tokens, passwords, keys and signatures in URLs, parameters or pairs."""
     for secret in secrets:
         if secret:
             text = text.replace(secret.reveal(), HIDDEN)
-    signed = _SIGNED.sub(rf"\g<name>{HIDDEN}", _URL_USER.sub(f"{HIDDEN}@", text))
-    return _NAMED.sub(_hidden, signed)
+    text = _FILES_KEY.sub(HIDDEN, _URL_USER.sub(f"{HIDDEN}@", text))
+    return _NAMED.sub(_hidden, _SIGNED.sub(rf"\g<name>{HIDDEN}", text))
 
 
 def _hidden(found: re.Match[str]) -> str:

@@ -32,6 +32,7 @@ def test_a_secret_does_not_show_in_any_text() -> None:
         ('body was "{\\"password\\": \\"hunter2\\"}"', "hunter2"),
         ("https://admin:hun@ter2@images.example/a.raw", "ter2"),
         ("https://abcDEF123@images.example/a.raw", "abcDEF123"),
+        (f"cannot insert https://10.0.0.1:6385/files/{'aB3' * 13}x/redfish/boot-1.iso: 403", "aB3"),
     ],
 )
 def test_secrets_in_words_of_others_are_taken_out(text: str, gone: str) -> None:
@@ -46,6 +47,7 @@ def test_secrets_in_words_of_others_are_taken_out(text: str, gone: str) -> None:
         "the BMC refused the user name or password (HTTP 401)",
         "mail the owner of https://images.example/a.raw, admin@images.example",
         "Secret rack/h1-secret: the value is not text",
+        "Got HTTP code 404 for https://images.example/files/0b7f4c1e-93cf-4b6a-8f25-6a0f6f5d2f11/a.raw",
     ],
 )
 def test_words_without_secrets_stay_as_they_are(text: str) -> None:

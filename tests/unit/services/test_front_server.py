@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -17,7 +18,7 @@ from aiohttp import web
 
 from ingot.services.front.files import PublishedFiles, url_of_files
 from ingot.services.front.limits import Buckets, Gate, Rate
-from ingot.services.front.server import Front
+from ingot.services.front.server import Front, serve
 from ingot.services.front.upstream import LARGEST_ANSWER, Upstream
 from ingot.services.settings import IronicPaths, IronicSettings
 from ingot.trust import Authority, Secret, client_context
@@ -195,6 +196,49 @@ async def test_inspection_data_of_a_large_machine_passes(room: Room) -> None:
     data = io.BytesIO(json.dumps(said).encode())
     assert (await room.call("POST", "/v1/continue_inspection", data=data))[0] == 200
     assert len(room.behind.asked[0][3]) > 2_000_000
+
+
+async def test_large_inspection_data_are_decoded_one_after_the_other_and_small_calls_pass_by(
+    tmp_path: Path,
+) -> None:
+    asked = asyncio.Event()
+
+    class Taken(asyncio.Semaphore):
+        async def acquire(self) -> Any:
+            asked.set()
+            return await super().acquire()
+
+    decoding = Taken(0)  # somebody else's data are decoded
+    said = {"inventory": {"interfaces": [{"mac_address": MAC}]}, "logs": "A" * 200_000}
+    async for room in a_room(tmp_path, decoding=decoding):
+        data = io.BytesIO(json.dumps(said).encode())
+        large = asyncio.create_task(room.call("POST", "/v1/continue_inspection", data=data))
+        async with asyncio.timeout(60):
+            await asked.wait()
+        assert (await room.call("POST", f"/v1/heartbeat/{NODE}", json=HEARTBEAT))[0] == 200
+        assert [path for _, path, _, _ in room.behind.asked] == [f"/v1/heartbeat/{NODE}"]
+        decoding.release()
+        assert (await large)[0] == 200
+
+
+async def test_a_front_on_all_addresses_is_heard_on_both_families(tmp_path: Path) -> None:
+    async for room in a_room(tmp_path):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        listening = asyncio.Event()
+        settings = replace(room.settings, listen_all=True, listen_port=port)
+        front = asyncio.create_task(serve(settings, listening.set))
+        try:
+            async with asyncio.timeout(60):
+                await listening.wait()
+            for host in ("127.0.0.1", "::1") if socket.has_dualstack_ipv6() else ("127.0.0.1",):
+                tls = room.trusted
+                _, writer = await asyncio.open_connection(host, port, ssl=tls, server_hostname="127.0.0.1")
+                writer.close()
+                await writer.wait_closed()
+        finally:
+            front.cancel()
+            await asyncio.wait([front])
 
 
 async def test_an_ironic_that_is_away_or_says_too_much_is_a_503_to_come_again(room: Room) -> None:

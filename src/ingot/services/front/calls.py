@@ -16,8 +16,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 LARGEST_HEARTBEAT: Final = 64 * 1024
-# The data of a large machine is a few hundred kilobytes; with its logs, some megabytes.
-LARGEST_INSPECTION: Final = 16 * 1024 * 1024
+# The data of a large machine is a few hundred kilobytes; its logs, packed and in base64, can add some megabytes, and a machine
+# whose data are refused is never inspected. More than this is no machine, and takes memory: decoded it is many times as large.
+LARGEST_INSPECTION: Final = 8 * 1024 * 1024
 DEEPEST: Final = 64
 _MOST_ADDRESSES: Final = 256
 

@@ -38,6 +38,8 @@ class Front:
     machines: Buckets = field(default_factory=lambda: Buckets(FOR_A_MACHINE))
     addresses: Buckets = field(default_factory=lambda: Buckets(FOR_AN_ADDRESS))
     gate: Gate = field(default_factory=Gate)
+    decoding: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
+    """One large body at a time: decoded it takes many times its size."""
 
     def app(self) -> web.Application:
         made = web.Application(middlewares=[_nothing_about_us], client_max_size=calls.LARGEST_INSPECTION)
@@ -72,7 +74,7 @@ class Front:
 
     async def _call(self, request: web.Request) -> web.StreamResponse:
         try:
-            call = await _understood(request)
+            call = await self._understood(request)
             if not self.machines.take(call.who):
                 return _later(503, "too many calls from this machine")
             async with self.gate.through():
@@ -89,16 +91,16 @@ class Front:
         kind = "application/json" if answer.body else None
         return web.Response(status=answer.status, body=answer.body, headers=answer.headers, content_type=kind)
 
-
-async def _understood(request: web.Request) -> calls.AgentCall:
-    largest = calls.largest_body(request.method, request.path)
-    body = await _body(request, largest) if largest else b""
-    if len(set(request.query)) != len(request.query):
-        raise calls.Malformed("a parameter in the URL is given twice")
-    arguments = (request.method, request.path, dict(request.query), request.headers, body)
-    if len(body) > _SMALL:  # decoding, looking through and encoding again takes a while
-        return await asyncio.to_thread(calls.understood, *arguments)
-    return calls.understood(*arguments)
+    async def _understood(self, request: web.Request) -> calls.AgentCall:
+        largest = calls.largest_body(request.method, request.path)
+        body = await _body(request, largest) if largest else b""
+        if len(set(request.query)) != len(request.query):
+            raise calls.Malformed("a parameter in the URL is given twice")
+        arguments = (request.method, request.path, dict(request.query), request.headers, body)
+        if len(body) <= _SMALL:
+            return calls.understood(*arguments)
+        async with self.decoding:  # decoding, looking through and encoding again takes a while
+            return await asyncio.to_thread(calls.understood, *arguments)
 
 
 async def _body(request: web.Request, largest: int) -> bytes:
@@ -152,9 +154,9 @@ async def serve(settings: IronicSettings, ready: Callable[[], None]) -> None:
         await runner.setup()
         renewing = asyncio.create_task(tls.keep())
         try:
-            await web.TCPSite(
-                runner, settings.listen_address, settings.listen_port, ssl_context=tls.context
-            ).start()
+            # None is every address of both families; asyncio makes of "::" a socket for IPv6 alone.
+            host = None if settings.listen_all else settings.listen_address
+            await web.TCPSite(runner, host, settings.listen_port, ssl_context=tls.context).start()
             ready()
             await stop.wait()
         finally:

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import os
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
@@ -40,6 +41,8 @@ class Ledger:
             ) from error
         self._unsaved: dict[str, tuple[Record, list[asyncio.Future[None]]]] = {}
         self._writing: asyncio.Task[None] | None = None
+        # Of its own: in the common threads an acknowledgement would wait behind the images that are written.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="ledger")
 
     def record(self, name: str, *, once_in: Path) -> Record:
         """The server's record: as it was saved, as an older lab kept it in a file, or new."""
@@ -63,14 +66,15 @@ class Ledger:
     async def close(self) -> None:
         while self._writing is not None:
             await asyncio.wait([self._writing])
-        await asyncio.to_thread(self._database.close)
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._database.close)
+        self._thread.shutdown()
 
     async def _write(self) -> None:
         try:
             while self._unsaved:
                 rows, waiting = self._next_batch()
                 try:
-                    await asyncio.to_thread(self._put, rows)
+                    await asyncio.get_running_loop().run_in_executor(self._thread, self._put, rows)
                 except OSError as error:
                     _settle(waiting, error)
                 else:

@@ -10,7 +10,9 @@ import socket
 import sqlite3
 import ssl
 import sys
+import threading
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -222,6 +224,19 @@ async def test_saves_that_wait_together_are_all_on_disk_when_they_return(tmp_pat
         kept = {name: json.loads(text)["boots"] for name, text in database.execute("SELECT * FROM records")}
     assert kept == {name: record.boots for name, record in records.items()}
     await ledger.close()
+
+
+async def test_a_save_does_not_wait_for_the_threads_that_write_images(tmp_path: Path) -> None:
+    ledger, written = Ledger(tmp_path), threading.Event()
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    image = asyncio.create_task(asyncio.to_thread(written.wait))
+    try:
+        async with asyncio.timeout(DEADLINE):
+            await ledger.save("server-1", Record())
+            await ledger.close()
+    finally:
+        written.set()
+        await image
 
 
 async def test_a_record_that_cannot_be_kept_fails_alone(tmp_path: Path) -> None:

@@ -193,6 +193,37 @@ async def test_new_credentials_that_are_being_tried_do_not_count_before_the_bmc_
     assert told.refused_credentials
 
 
+async def test_new_credentials_that_ironic_takes_during_an_inspection_are_tried_before_they_count(
+    backend, ironic, host, access
+):
+    known = await registered(backend, ironic, host, access)
+    ironic.bmc_passwords["https://127.0.0.1:8443"] = "other"
+    ironic.change(NODE, provision_state="inspect wait", target_provision_state="manageable")
+    changed = with_password(access, "n3w")
+
+    assert isinstance(await register(backend, known, changed, changed=True), Busy)
+    told = await settled(backend, known, changed)
+    assert isinstance(told, Failed)
+    assert told.refused_credentials
+    ironic.change(NODE, provision_state="manageable", target_provision_state=None)
+    assert isinstance(await settled(backend, known, changed), Failed)
+
+
+async def test_new_credentials_are_tried_although_a_port_cannot_be_made(backend, ironic, host, access):
+    known = await registered(backend, ironic, host, access)
+    ironic.bmc_passwords["https://127.0.0.1:8443"] = "other"
+    other = ironic.add_node("rack~h2")
+    mac = "52:54:00:00:00:77"
+    ironic.ports[mac] = {"uuid": "p", "address": mac, "node_uuid": other["uuid"], "pxe_enabled": True}
+    changed = replace(with_password(access, "n3w"), boot_mac=mac)
+
+    await register(backend, known, changed, changed=True)
+    await until(lambda: ironic.asked("boot_device") == 1)
+    told = await settled(backend, known, replace(changed, boot_mac=MAC))
+    assert isinstance(told, Failed)
+    assert told.refused_credentials
+
+
 async def settled(backend: IronicProvisioner, host: HostRef, access: Access):
     """Asks until the answer is no longer Busy."""
     async with asyncio.timeout(20):
@@ -264,6 +295,15 @@ async def test_a_machine_that_runs_somebody_elses_system_is_refused_and_left_alo
     assert isinstance(answer, Failed)
     assert "another operating system runs on it" in answer.message
     assert "externallyProvisioned" in answer.message
+    assert all(request.startswith("GET ") for request in ironic.requests)
+
+
+async def test_an_id_of_a_node_that_is_gone_gives_nobody_a_right_to_what_runs(backend, ironic, host, access):
+    ironic.add_node(NODE, "active", instance_uuid="somebody-else")
+    stale = replace(host, backend_id="of-a-node-that-is-gone")
+    answer = await backend.register(stale, access, credentials_changed=True, again=False)
+    assert isinstance(answer, Failed)
+    assert "another operating system runs on it" in answer.message
     assert all(request.startswith("GET ") for request in ironic.requests)
 
 

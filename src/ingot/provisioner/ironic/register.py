@@ -202,11 +202,14 @@ class Registrar:
                 if unproven and (given := wanted.credentials_fingerprint()) is not None:
                     self._handed_on[node.uuid] = given
                     self._owed.pop(host.key, None)
+                    if decision is not Step.MANAGE:
+                        # At once: from here on nobody would know that they were never tried.
+                        self._trials.start(host.key, node.uuid, given)
                     # How switching went with the old ones says nothing any more.
                     for scope in (Scope.POWER_ON, Scope.POWER_OFF):
                         self._nodes.attempts.done(node.uuid, scope)
             if decision is not Step.MANAGE:
-                return await self._finish(host, access, node, wanted, unproven=unproven, again=again)
+                return await self._finish(host, access, node, wanted, again=again)
             if problem := await ensure_ports(self._nodes, node, access):
                 return Failed(problem)
             try:
@@ -268,14 +271,9 @@ class Registrar:
         node: FullNode,
         wanted: Record,
         *,
-        unproven: bool,
         again: bool,
     ) -> Ready[Registered] | Busy | Failed:
-        """The node is under management. What is left: its ports, and new credentials to be tried."""
-        if states.is_busy(node.provision_state):
-            return Ready(Registered(node.uuid))
-        if problem := await ensure_ports(self._nodes, node, access):
-            return Failed(problem)
+        """The node is under management. What is left: new credentials that are being tried, and its ports."""
         fingerprint = wanted.credentials_fingerprint() or self._handed_on[node.uuid]
         try:
             trial = self._trials.state(node.uuid, fingerprint)
@@ -284,7 +282,7 @@ class Registrar:
             self._handed_on.pop(node.uuid, None)
             self._owed[host.key] = fingerprint
             raise
-        if unproven or (isinstance(trial, DidNot) and trial.told and again):
+        if isinstance(trial, DidNot) and trial.told and again and node.provision_state in states.UPDATABLE:
             self._trials.start(host.key, node.uuid, fingerprint)
             trial = Asking()
         match trial:
@@ -295,6 +293,10 @@ class Registrar:
                     f"the new credentials do not work: {explain(text, node)}",
                     refused_credentials=refuses_credentials(text),
                 )
+        if states.is_busy(node.provision_state):
+            return Ready(Registered(node.uuid))
+        if problem := await ensure_ports(self._nodes, node, access):
+            return Failed(problem)
         self._in_line[node.uuid] = _InLine(
             wanted.fingerprint(), fingerprint, _macs(access), waits_for_rest(node, wanted)
         )

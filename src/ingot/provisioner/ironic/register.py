@@ -308,9 +308,9 @@ class Registrar:
 
 
 def _is_somebody_elses(node: FullNode, host: HostRef, access: Access) -> bool:
-    """A machine that ran before this host was ever registered. Whoever deployed it did not ask this host to take it."""
+    """A machine that ran before this host was registered as this node. Whoever deployed it did not ask this host to take it."""
     return (
-        not host.backend_id
+        host.backend_id != node.uuid
         and not access.runs_a_system
         and node.provision_state in states.HOLDS_INSTANCE
         and node.instance_uuid != host.uid

@@ -453,7 +453,7 @@ class FakeIronic:
         address, password = (node["driver_info"][f"{protocol}_{key}"] for key in ("address", "password"))
         if password != self.bmc_passwords.get(address, password):
             text = f"Redfish exception occurred. Error: HTTP GET {address}/x returned code 401. Base: no"
-            return fault(500, text)
+            return fault(500, "IPMI call failed: chassis bootparam get 5." if protocol == "ipmi" else text)
         return web.json_response({"boot_device": "hdd", "persistent": False})
 
     async def _ports(self, request: web.Request) -> web.Response:

@@ -117,6 +117,8 @@ async def test_a_name_with_strange_characters_stays_one_segment(client, ironic: 
         (500, "Unable to establish connection", ServerError),
         (503, "no free workers", ServerError),
         (401, "no", Unavailable),
+        (403, "Node 1 is protected and cannot be undeployed, rebuilt or deleted", BadRequest),
+        (403, "no", Unavailable),
     ],
 )
 def test_each_refusal_has_its_place_in_the_tree(status, text, expected):

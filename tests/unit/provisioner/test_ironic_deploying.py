@@ -122,6 +122,16 @@ async def test_an_instance_that_was_left_on_the_node_of_a_running_host_makes_way
     assert ironic.node(NODE)["instance_uuid"] == clean.uid
 
 
+async def test_a_running_host_is_taken_over_although_todays_rules_refuse_the_url_of_its_image(
+    backend, ironic, clean, guard
+):
+    ironic.change(NODE, provision_state="manageable")
+    refused = structs.replace(IMAGE, url="file:///images/a.raw")
+    assert isinstance(await backend.adopt(clean, refused, permit=guard, again=False), Busy)
+    assert ironic.node(NODE)["provision_state"] == "adopting"
+    assert "file:" not in str(ironic.node(NODE))
+
+
 async def test_coreos_is_another_word_for_the_step_that_installs_it(backend, ironic, clean, guard):
     await deploy(backend, clean, guard, Deployment(image=COREOS, config_drive=DRIVE))
     assert ironic.node(NODE)["deploy_interface"] == "custom-agent"

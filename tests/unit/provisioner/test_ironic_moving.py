@@ -56,6 +56,20 @@ async def test_a_host_that_is_reached_over_ipmi_is_registered_and_its_new_passwo
     assert ironic.node(NODE)["driver_info"]["ipmi_password"] == "n3w"
 
 
+async def test_a_new_password_that_does_not_work_over_ipmi_is_told(backend, ironic, host, access):
+    over_ipmi = replace(access, address=IPMI)
+    known = await registered(backend, ironic, host, over_ipmi)
+    ironic.bmc_passwords["127.0.0.1"] = "other"
+    changed = replace(over_ipmi, credentials=Credentials(username="admin", password=Secret("n3w")))
+    await register(backend, known, changed, changed=True)
+    async with asyncio.timeout(20):
+        while isinstance(told := await register(backend, known, changed), Busy):  # noqa: ASYNC110 - polls on purpose
+            await asyncio.sleep(0.01)
+    assert isinstance(told, Failed)
+    assert "the new credentials do not work" in told.message
+    assert "refused the user name or password: IPMI does not tell which" in told.message
+
+
 @pytest.mark.parametrize("state", ["manageable", "available"])
 async def test_an_address_of_another_scheme_takes_over_a_node_at_rest(backend, ironic, host, access, state):
     known = await registered(backend, ironic, host, access)

@@ -5,7 +5,7 @@
     │   ├── ServerError       Ironic answered 500; its text may still tell what happened to the host
     │   └── Overloaded        429, or 503 with Retry-After: nothing was begun, ask again after that time
     └── Refused               Ironic understood and said no (4xx)
-        ├── BadRequest        400, 406 and the like: we asked for something it does not take
+        ├── BadRequest        400, 406, 403 of a protected node and the like: we asked for something it does not take
         │   └── WrongState    the node moved on since it was read: read it again
         ├── NotFound          404
         └── Conflict          409
@@ -111,6 +111,9 @@ def refusal(what: str, status: int, body: bytes, *, retry_after: str = "") -> Ir
     text = redact(fault_text(body))
     message = f"Ironic answered {what} with HTTP {status}: {text or 'no reason given'}"
     match status:
+        case 403 if "is protected" in text:
+            # Somebody has set `protected` on the node: nothing may be undeployed or deleted there.
+            return BadRequest(message, text)
         case 401 | 403:
             return Unavailable(
                 f"Ironic refuses the operator's own user name or password (HTTP {status} for {what}). "

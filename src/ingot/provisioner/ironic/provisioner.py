@@ -182,8 +182,9 @@ class IronicProvisioner:
     async def adopt(
         self, host: HostRef, installed: Image | None, *, permit: Permit, again: bool
     ) -> Ready[None] | Busy | Failed | NotRegistered:
-        if refused := self._firewall.installed(installed):
-            return refused
+        if self._firewall.installed(installed):
+            # The machine runs all the same. What today's rules refuse is not handed on, and that is all.
+            installed = None
         return await adopt(self._nodes, host, installed, permit=permit, again=again)
 
     async def vitals(self, host: HostRef) -> Vitals | NotRegistered:

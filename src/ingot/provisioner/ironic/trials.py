@@ -88,7 +88,8 @@ class Trials:
             await self._client.ask_boot_device(uuid)
         except ServerError as error:
             # Ironic hands on what the BMC said as an error of its own.
-            if "redfish" in error.text.lower() or "returned code" in error.text:
+            said = error.text.lower()
+            if any(words in said for words in ("redfish", "returned code", "ipmi call failed")):
                 return DidNot(error.text)
             raise
         except Refused as error:

@@ -17,6 +17,7 @@ from ingot.hosts.states.reboots import reboots
 from ingot.provisioner import Act, Refusal, Sight
 
 CLEANS: Final = frozenset({State.PREPARING, State.PROVISIONING, State.DEPROVISIONING})
+TOUCHES_THE_MACHINE: Final = frozenset({Act.CLEAN, Act.DEPLOY, Act.UNDEPLOY, Act.SERVICE, Act.POWER_OFF})
 LEAVES: Final = frozenset({State.DEPROVISIONING, State.POWERING_OFF_BEFORE_DELETE, State.DELETING})
 
 
@@ -28,6 +29,24 @@ def refusal(host: BareMetalHost | None, *, uid: str, act: Act, sight: Sight) -> 
     if why is None:
         return None
     return Refusal(f"not doing {act.value} to {host.key}: {why} (the back end says {sight.state!r})")
+
+
+def refusal_for_shared(
+    host: BareMetalHost, others: Iterable[BareMetalHost], *, act: Act, sight: Sight
+) -> Refusal | None:
+    """Why `act` must not be done where two hosts are registered as one record, as copied manifests with a status can be.
+
+    Dropping the record does not touch the machine, and is the way out.
+    """
+    if act not in TOUCHES_THE_MACHINE or not sight.backend_id:
+        return None
+    for other in others:
+        if other.status.provisioning.id == sight.backend_id and other.key != host.key:
+            return Refusal(
+                f"not doing {act.value} to {host.key}: {other.key} is registered as the same machine ({sight.backend_id}). "
+                f"Remove the one that is not meant: give it the annotation {Annotation.DETACHED}, then delete it"
+            )
+    return None
 
 
 def refusal_for_leftover(

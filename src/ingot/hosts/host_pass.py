@@ -253,7 +253,9 @@ class Pass:
             fresh = None
         # Whoever holds the Lease by now may be at the same machine.
         self.tools.client.check_leave()
-        refusal = guard.refusal(fresh, uid=self.host.metadata.uid, act=act, sight=sight)
+        refusal = guard.refusal(
+            fresh, uid=self.host.metadata.uid, act=act, sight=sight
+        ) or guard.refusal_for_shared(self.host, self.tools.hosts.items(), act=act, sight=sight)
         self.refused = self.refused or refusal is not None
         return refusal
 

@@ -301,3 +301,20 @@ def test_nothing_is_done_to_a_host_that_was_paused_meanwhile(act: Act, state: st
     found = host(state, image=URL, deleted=state == "deleting")
     meta = replace(found.metadata, annotations={Annotation.PAUSED: "metal3.io/capm3"})
     assert not asked(replace(found, metadata=meta), act)
+
+
+@pytest.mark.parametrize("act", list(Act))
+def test_a_machine_that_two_hosts_are_registered_as_is_not_touched_but_its_record_may_go(act: Act) -> None:
+    one = host("provisioning", image=URL)
+    other = replace(one, metadata=replace(one.metadata, name="copy"))
+    sight = Sight("n", "some state", holds_instance=False, powered_on=True)
+    refused = guard.refusal_for_shared(one, [one, other], act=act, sight=sight)
+    if act in (Act.DELETE, Act.FORGET, Act.DETACH):
+        assert refused is None
+    else:
+        assert refused is not None
+        assert "rack/copy is registered as the same machine" in refused.why
+    assert guard.refusal_for_shared(one, [one], act=act, sight=sight) is None
+    assert guard.refusal_for_shared(one, [one, unregistered(other)], act=act, sight=sight) is None
+    nameless = Sight("", "some state", holds_instance=False, powered_on=True)
+    assert guard.refusal_for_shared(one, [one, unregistered(other)], act=act, sight=nameless) is None

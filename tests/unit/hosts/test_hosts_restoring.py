@@ -248,3 +248,19 @@ def test_a_status_that_is_none_is_refused_with_what_to_do(text: str, problem: st
 
 def test_hardware_that_is_null_is_no_hardware() -> None:
     assert status_in('{"hardware": null}').hardware is msgspec.UNSET
+
+
+async def test_two_hosts_that_are_registered_as_one_machine_do_nothing_to_it(rack: Rack) -> None:
+    """A manifest that was copied with its status; the back end of this rack says of all machines that they are `id`."""
+    first, copy = Key(rack.namespace, "h1"), Key(rack.namespace, "copy")
+    rack.backend.machines[first].id = rack.backend.machines[copy].id = "id"
+    await rack.host("h1")
+    await rack.until_state(first, "available")
+    await rack.host("copy", image=IMAGE)
+    await rack.until(copy, lambda host: f"{first} is registered as the same machine" in rack.sentence(host))
+    await rack.settle()
+    assert "deploy" not in rack.backend.machines[copy].orders
+    # One of them goes, and the other is free.
+    await rack.annotate(first, Annotation.DETACHED)
+    await rack.delete(first)
+    await rack.until_state(copy, "provisioned")

@@ -281,6 +281,20 @@ async def test_a_failed_order_is_not_taken_for_done_after_another_verb_went_on(b
     assert len(ironic.clean_steps) == 2
 
 
+async def test_a_machine_that_never_takes_a_setting_is_told_although_its_ramdisk_reports(
+    backend, ironic, known, guard
+):
+    await prepare(backend, known, guard)
+    ironic.change(NODE, provision_state="clean wait")
+    assert isinstance(await prepare(backend, known, guard), Busy)
+    ironic.node(NODE)["extra"]["ingot_preparation"]["at"] -= 7 * 3600
+    told = await prepare(backend, known, guard)
+    assert isinstance(told, Failed)
+    assert "under way for more than 6 hours" in told.message
+    await prepare(backend, known, guard, again=True)
+    assert ironic.verbs == ["clean", "abort"]
+
+
 async def test_a_ramdisk_that_reports_no_more_is_told_and_then_given_up(backend, ironic, known, guard):
     await prepare(backend, known, guard)
     ironic.change(NODE, provision_state="clean wait")

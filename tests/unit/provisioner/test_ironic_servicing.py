@@ -151,6 +151,20 @@ async def test_another_order_waits_only_until_the_failure_was_told(backend, iron
     assert await service(backend, known, guard, replace(UPDATE, name="two")) == SERVICING
 
 
+async def test_a_machine_that_never_takes_a_setting_is_told_although_its_ramdisk_reports(
+    backend, ironic, known, guard
+):
+    await service(backend, known, guard)
+    ironic.change(NODE, provision_state="service wait")
+    assert isinstance(await service(backend, known, guard), Busy)
+    ironic.node(NODE)["extra"]["ingot_service"]["at"] -= 7 * 3600
+    told = await service(backend, known, guard)
+    assert isinstance(told, Failed)
+    assert "under way for more than 6 hours" in told.message
+    await service(backend, known, guard, again=True)
+    assert ironic.verbs == ["service", "abort"]
+
+
 async def test_a_ramdisk_that_reports_no_more_is_told_and_then_given_up(backend, ironic, known, guard):
     await service(backend, known, guard)
     ironic.change(NODE, provision_state="service wait")

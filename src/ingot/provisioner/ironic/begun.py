@@ -19,16 +19,19 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
 
 from ingot.provisioner.ironic import states
+from ingot.provisioner.ironic.decisions import Fail
 from ingot.provisioner.ironic.interruptions import found_nobody
 from ingot.provisioner.ironic.model import FullNode, Json, Node, PatchOperation, add, remove
 
 _CUT_OFF: Final = "cut off"
+_LONGEST: Final = timedelta(hours=6)
+"""Several updates of firmware one after the other, with some to spare."""
 
 
 class Kind(enum.Enum):
@@ -46,6 +49,8 @@ class Note:
     """How many rounds of the order were, or are about to be, begun."""
     moment: str
     plan: Json = None
+    at: float = 0.0
+    """When the round was about to be begun, in seconds since 1970; 0 where an older Ingot wrote the note."""
 
 
 def note_of(node: FullNode, kind: Kind) -> Note | None:
@@ -71,9 +76,28 @@ def is_about_to_begin(node: FullNode, kind: Kind) -> bool:
     return note is not None and note.moment == _moment(node)
 
 
-def write(node: FullNode, kind: Kind, name: str, *, rounds: int = 1, plan: Json = None) -> PatchOperation:
+def takes_too_long(node: FullNode, kind: Kind, now: datetime) -> bool:
+    """Whether the round is under way for longer than any takes, although Ironic shows progress.
+
+    Ironic counts the ramdisk's reports as progress, also while it waits for a setting that the machine never takes.
+    """
+    note = note_of(node, kind)
+    return note is not None and note.at > 0 and now.timestamp() - note.at > _LONGEST.total_seconds()
+
+
+def too_long(headline: str) -> Fail:
+    hours = int(_LONGEST.total_seconds() // 3600)
+    return Fail(
+        f"{headline}: it is under way for more than {hours} hours. The machine may not take a setting that it was given",
+        ask_why=False,
+    )
+
+
+def write(
+    node: FullNode, kind: Kind, name: str, now: datetime, *, rounds: int = 1, plan: Json = None
+) -> PatchOperation:
     """The note that this round is about to be begun."""
-    return _write(kind, Note(name, rounds, _moment(node), plan))
+    return _write(kind, Note(name, rounds, _moment(node), plan, now.timestamp()))
 
 
 def begin_again(node: FullNode, kind: Kind) -> list[PatchOperation]:

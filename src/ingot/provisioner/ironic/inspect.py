@@ -100,7 +100,7 @@ async def _look(
 
     async def start(node: FullNode) -> Busy:
         if renews(node):
-            node = await nodes.patch(node, [begun.write(node, Kind.INSPECTION, wanted.renewal)])
+            node = await nodes.patch(node, [begun.write(node, Kind.INSPECTION, wanted.renewal, nodes.now())])
         await nodes.ask_state(node, "inspect")
         return Busy(states.sentence(states.INSPECTING))
 

@@ -104,7 +104,12 @@ async def prepare(
             Fact.INTERRUPTED: this and retry is Retry.INTERRUPTED,
             Fact.TOLD: told,
         }
+        too_long = cleans_by_hand(node) and begun.takes_too_long(node, Kind.PREPARATION, nodes.now())
+        if too_long:
+            order[Fact.OVERDUE] = True
         decision = PREPARE.decide(node, facts_of(node, nodes.now(), order))
+        if too_long and isinstance(decision, Fail):
+            return begun.too_long(FAILED)
         if isinstance(decision, Wait) and all_begun and planned and cleans_by_hand(node):
             return replace(decision, begun=True)
         return decision
@@ -170,7 +175,9 @@ async def _begin(nodes: Nodes, node: FullNode, name: str, plan: list[Round], at:
         node = await _choose_interface(nodes, node, target)
         raid.check(target, _controlled_by(node))
         await nodes.client.set_raid_config(node.uuid, target.config())
-    note = begun.write(node, Kind.PREPARATION, name, rounds=at + 1, plan=msgspec.to_builtins(plan))
+    note = begun.write(
+        node, Kind.PREPARATION, name, nodes.now(), rounds=at + 1, plan=msgspec.to_builtins(plan)
+    )
     node = await nodes.patch(node, [note])
     await nodes.ask_state(node, "clean", clean_steps=list(plan[at].steps))
 

@@ -23,6 +23,7 @@ from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.rules import HINDRANCES, Fact, Verb, elsewhere, facts_of, on
 from ingot.provisioner.ironic.transitions import clear_maintenance
 
+FAILED: Final = "changing the firmware failed"
 GIVEN_UP: Final = "the service operation was aborted"
 _CAN_BE_ENDED: Final = (states.SERVICE_WAIT, states.SERVICE_HOLD)
 
@@ -39,7 +40,7 @@ SERVICE: Final = Verb(
         on(states.ACTIVE, when=Fact.WANTED, then=Step.SERVICE),
         on(states.ACTIVE, when=Fact.NOTED, then=Step.STRIKE),
         on(states.ACTIVE, then=Done()),
-        on(states.SERVICE_FAILED, unless=Fact.TOLD, then=Fail("changing the firmware failed")),
+        on(states.SERVICE_FAILED, unless=Fact.TOLD, then=Fail(FAILED)),
         on(states.SERVICE_FAILED, when=Fact.MAINTENANCE, then=Step.CLEAR_MAINTENANCE),
         on(states.SERVICE_FAILED, when=Fact.WANTED, then=Step.SERVICE),
         on(states.SERVICE_FAILED, then=Step.ABORT),
@@ -74,13 +75,19 @@ async def service(
             # As in `prepare`: somebody took the order that failed for begun.
             Fact.TOLD: may_retry or (not was_begun and heard_of(node)),
         }
+        is_at_it = node.provision_state in (states.SERVICING, states.SERVICE_WAIT)
+        too_long = is_at_it and begun.takes_too_long(node, Kind.SERVICE, nodes.now())
+        if too_long:
+            order[Fact.OVERDUE] = True
         decision = SERVICE.decide(node, facts_of(node, nodes.now(), order))
+        if too_long and isinstance(decision, Fail):
+            return begun.too_long(FAILED)
         if isinstance(decision, Wait) and was_begun and node.provision_state in states.IN_SERVICE:
             return replace(decision, begun=True)
         return decision
 
     async def start(node: FullNode) -> Busy:
-        node = await nodes.patch(node, [begun.write(node, Kind.SERVICE, wanted.name)])
+        node = await nodes.patch(node, [begun.write(node, Kind.SERVICE, wanted.name, nodes.now())])
         await nodes.ask_state(node, "service", service_steps=list(firmware_steps(wanted.firmware)))
         nodes.attempts.done(node.uuid, Scope.GIVE_UP)
         return Busy(states.sentence(states.SERVICING), begun=True)

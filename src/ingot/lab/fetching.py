@@ -25,6 +25,8 @@ IN_MEMORY: Final = 4 << 20
 _HELD: Final = 256 << 10
 """What is larger is in a file rather than in this process: a thousand servers may boot at once."""
 _CHUNK: Final = 1 << 20
+AS_IT_IS: Final = {"Accept-Encoding": "identity"}
+"""Digest and length are those of the file; a server that packs it on the way would announce another length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ async def fetched(url: str, what: str, *, trusted: ssl.SSLContext, folder: Path)
         file = cast("BinaryIO", spool)
         try:
             async with (
-                aiohttp.ClientSession(timeout=timeout) as session,
+                aiohttp.ClientSession(timeout=timeout, headers=AS_IT_IS) as session,
                 session.get(url, ssl=trusted) as answer,
             ):
                 if answer.status != 200:

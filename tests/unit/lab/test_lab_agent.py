@@ -15,7 +15,9 @@ from lab_ironic import DEADLINE, NODE, TOKEN
 
 from ingot.lab.agent.checksum import Checksum, checksum_in_file, expected_checksum
 from ingot.lab.faults import Faults
+from ingot.lab.fetching import fetched
 from ingot.lab.samples import sample_disk
+from ingot.trust import client_context
 
 USER_DATA = "#cloud-config\npassword: grüße\n"
 
@@ -205,6 +207,22 @@ async def test_a_config_drive_that_is_not_whole_fails_the_step(bench: Bench) -> 
     assert (await bench.server()).deployments == 0
 
 
+async def test_a_server_that_would_pack_what_it_sends_is_asked_not_to(bench: Bench) -> None:
+    async def packing(_: web.Request) -> web.Response:
+        answer = web.Response(body=sample_disk())
+        answer.enable_compression()
+        return answer
+
+    await bench.boot_ramdisk()
+    digest = hashlib.sha256(sample_disk()).hexdigest()
+    trusted = client_context(bench.state / "ca" / "ca.crt")
+    async with serving(bench.state, packing) as url:
+        done = await bench.deploy({"urls": [url], "checksum": digest})
+        assert done["command_status"] == "SUCCEEDED", done
+        async with fetched(url, "the medium", trusted=trusted, folder=bench.state) as medium:
+            assert medium.sha256 == digest
+
+
 async def test_md5_works_where_ironic_allows_it(bench: Bench) -> None:
     bench.ironic.md5 = True
     await bench.boot_ramdisk()
@@ -343,13 +361,26 @@ def test_the_checksum_that_is_asked_for(given: dict[str, str], wanted: Checksum)
 )
 def test_checksum_files_in_their_usual_forms(text: str) -> None:
     digest = "ab" * 32
-    found = checksum_in_file(text.format(sum=digest), image_url="https://x/y/disk.raw?z=1", algorithm="")
+    found = checksum_in_file(
+        text.format(sum=digest), image_url="https://x/y/disk.raw?z=1", algorithm="", md5_allowed=False
+    )
     assert found == Checksum("sha256", digest)
 
 
 def test_a_checksum_file_without_the_image_says_so() -> None:
     with pytest.raises(ValueError, match=r"no line for disk\.raw"):
-        checksum_in_file("ab  other\ncd  x\n", image_url="https://x/disk.raw", algorithm="sha256")
+        checksum_in_file(
+            "ab  other\ncd  x\n", image_url="https://x/disk.raw", algorithm="sha256", md5_allowed=True
+        )
+
+
+@pytest.mark.parametrize("text", ["{sum}\n", "{sum}  disk.raw\n"])
+def test_a_file_with_md5_checksums_is_refused_where_md5_is(text: str) -> None:
+    said, url = text.format(sum="ab" * 16), "https://x/disk.raw"
+    with pytest.raises(ValueError, match="MD5 checksums are disabled"):
+        checksum_in_file(said, image_url=url, algorithm="", md5_allowed=False)
+    found = checksum_in_file(said, image_url=url, algorithm="", md5_allowed=True)
+    assert found == Checksum("md5", "ab" * 16)
 
 
 async def test_the_node_is_the_one_that_was_looked_up(bench: Bench) -> None:

@@ -319,7 +319,17 @@ async def test_an_image_that_was_being_written_is_written_to_its_end_and_counts_
     await farm.end(signal.SIGKILL)
     writing.cancel()
     await asyncio.gather(writing, return_exceptions=True)
-    await farm.start()
+    address = urlsplit(killable.ironic.heartbeats[-1]["callback_url"])
+    with socket.create_server((str(address.hostname), address.port or 0)):
+        await farm.start()
+        await killable.said("the agent waits")
+        await killable.said("runs again from its start")  # also when nobody can reach the agent yet
+    heard = len(killable.ironic.heartbeats)
+
+    async def reachable() -> bool:
+        return len(killable.ironic.heartbeats) > heard
+
+    await until(reachable, "a heartbeat")
     assert (await killable.ironic.finished())["command_status"] == "SUCCEEDED"
     assert (await killable.server()).deployments == 1
 

@@ -174,11 +174,11 @@ class Agent:
         listener = Listener(
             self._commands.answer, host=host, port=self._ramdisk.port, context=certificate.context()
         )
+        self._commands.start(group)  # before somebody can give one
         await self._listen(listener)
         try:
             self._ramdisk.port = listener.port
             await self._chassis.save()
-            self._commands.start(group)
             await self._heartbeats(f"https://{host}:{listener.port}", certificate.pem())
         finally:
             await listener.stop()

@@ -35,8 +35,7 @@ def expected_checksum(
         wanted = Checksum(_by_length(short), short)
     else:
         raise ValueError("the image has no checksum, so it cannot be verified")
-    if wanted.algorithm == "md5" and not md5_allowed:
-        raise ValueError("MD5 checksums are disabled; give a sha256 or sha512 checksum")
+    _check_allowed(wanted, md5_allowed=md5_allowed)
     if wanted.algorithm and wanted.algorithm not in _KNOWN:
         raise ValueError(f"unknown checksum algorithm {wanted.algorithm!r}; md5, sha256 and sha512 are known")
     if not wanted.is_url and not _HEX.fullmatch(value or short or ""):
@@ -44,11 +43,18 @@ def expected_checksum(
     return wanted
 
 
-def checksum_in_file(text: str, *, image_url: str, algorithm: str) -> Checksum:
+def checksum_in_file(text: str, *, image_url: str, algorithm: str, md5_allowed: bool) -> Checksum:
     """The image's checksum in a checksum file: alone, or in the line that names the image's file."""
+    value = _value_in(text, image_url)
+    found = Checksum(algorithm or _by_length(value), value)
+    _check_allowed(found, md5_allowed=md5_allowed)
+    return found
+
+
+def _value_in(text: str, image_url: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) == 1 and _HEX.fullmatch(lines[0]):
-        return Checksum(algorithm or _by_length(lines[0]), lines[0])
+        return lines[0]
     wanted = PurePosixPath(urlsplit(image_url).path).name
     for line in lines:
         if bsd := _BSD.fullmatch(line):
@@ -56,8 +62,13 @@ def checksum_in_file(text: str, *, image_url: str, algorithm: str) -> Checksum:
         else:
             value, _, name = line.partition(" ")
         if PurePosixPath(name.strip().lstrip("*")).name == wanted and _HEX.fullmatch(value):
-            return Checksum(algorithm or _by_length(value), value)
+            return value
     raise ValueError(f"the checksum file has no line for {wanted}")
+
+
+def _check_allowed(checksum: Checksum, *, md5_allowed: bool) -> None:
+    if checksum.algorithm == "md5" and not md5_allowed:
+        raise ValueError("MD5 checksums are disabled; give a sha256 or sha512 checksum")
 
 
 def _by_length(value: str) -> str:

@@ -20,6 +20,7 @@ import msgspec
 from ingot.lab.agent.checksum import Checksum, checksum_in_file, expected_checksum
 from ingot.lab.agent.failures import checksum_wrong, download_failed
 from ingot.lab.errors import StepFailed
+from ingot.lab.fetching import AS_IT_IS
 
 TRIES: Final = 3
 """The real agent tries ten times; a practice server's images are near."""
@@ -105,7 +106,9 @@ class Source:
         if not wanted.is_url:
             return wanted
         text = (await self._small(wanted.value, authorization(info))).decode("utf-8", "replace")
-        return checksum_in_file(text, image_url=info.urls[0], algorithm=wanted.algorithm)
+        return checksum_in_file(
+            text, image_url=info.urls[0], algorithm=wanted.algorithm, md5_allowed=self.md5_allowed
+        )
 
     async def _once(
         self, info: ImageInfo, wanted: Checksum, take: Callable[[AsyncIterator[bytes]], Awaitable[None]]
@@ -138,7 +141,8 @@ class Source:
 
     def _session(self) -> aiohttp.ClientSession:
         timeout = aiohttp.ClientTimeout(total=None, connect=30, sock_read=60)
-        return aiohttp.ClientSession(timeout=timeout, connector=aiohttp.TCPConnector(ssl=self.trusted))
+        connector = aiohttp.TCPConnector(ssl=self.trusted)
+        return aiohttp.ClientSession(timeout=timeout, connector=connector, headers=AS_IT_IS)
 
 
 async def _pieces(answer: aiohttp.ClientResponse, update: Callable[[bytes], None]) -> AsyncIterator[bytes]:

@@ -196,6 +196,17 @@ def at_boot(parts: Components, faults: Faults, *, secure_boot: bool) -> None:
 
 def clear_tasks(parts: Components) -> None:
     """Forget every task. BIOS settings that waited for one are forgotten with it."""
-    if any(isinstance(task.work, ConfigureBios) and task.live for task in parts.tasks):
+    for task in list(parts.tasks):
+        remove_task(parts, task)
+
+
+def remove_task(parts: Components, task: Task) -> None:
+    """Forget this task. BIOS settings that waited for it, and for no other, are forgotten with it."""
+    waited = _for_bios(task)
+    parts.tasks.remove(task)
+    if waited and not any(_for_bios(other) for other in parts.tasks):
         parts.bios_pending = {}
-    parts.tasks = []
+
+
+def _for_bios(task: Task) -> bool:
+    return isinstance(task.work, ConfigureBios) and task.live

@@ -10,12 +10,13 @@ from ingot.lab.chassis import Chassis
 from ingot.lab.components import Components
 from ingot.lab.faults import Faults, Planned
 from ingot.lab.record import Array, Booted, Instance, LogLine, PowerAction, Written
+from ingot.trust import HIDDEN
 
 Runs = Literal["ramdisk", "instance", "nothing"]
 
 
 class ServerView(msgspec.Struct, kw_only=True):
-    """A server as a person standing in front of it would see it. The BMC's password is not shown."""
+    """A server as a person standing in front of it would see it. The BMC's password is not shown, nor what its events carry."""
 
     name: str
     bmc_address: str
@@ -101,7 +102,7 @@ def view(chassis: Chassis, *, history: bool = True) -> ServerView:
         running=record.instance,
         written=record.written,
         arrays=record.arrays,
-        components=record.components,
+        components=_without_headers(record.components),
         media=record.media,
         deployments=record.deployments,
         cleanings=record.cleanings,
@@ -114,3 +115,12 @@ def view(chassis: Chassis, *, history: bool = True) -> ServerView:
         power_actions=record.power_actions if history else [],
         log=record.log[-50:] if history else [],
     )
+
+
+def _without_headers(parts: Components) -> Components:
+    """The headers of a subscription are how its receiver knows that an event is meant for it."""
+    shown = [
+        msgspec.structs.replace(one, headers=dict.fromkeys(one.headers, HIDDEN))
+        for one in parts.subscriptions
+    ]
+    return msgspec.structs.replace(parts, subscriptions=shown)

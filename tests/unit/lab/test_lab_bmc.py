@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,10 +12,17 @@ import pytest
 from lab_bench import FAST, Bench, status_of, until
 from lab_ironic import LabIronic
 
+from ingot.lab import labfile
+from ingot.lab.chassis import Chassis
 from ingot.lab.client import Lab
 from ingot.lab.farm import Farm
 from ingot.lab.faults import Faults
+from ingot.lab.firmware import Firmware
+from ingot.lab.ledger import Ledger
+from ingot.lab.machine import Machine
+from ingot.lab.redfish.bmc import Bmc
 from ingot.lab.settings import FarmSettings
+from ingot.trust import Authority
 
 SESSIONS = "/redfish/v1/SessionService/Sessions"
 
@@ -42,6 +50,61 @@ async def test_the_root_is_open_and_leads_to_everything_else(bench: Bench) -> No
         elif isinstance(document, list):
             waiting += document
     assert f"/redfish/v1/Systems/{bench.plate.system_id}/EthernetInterfaces/1" in seen
+
+
+async def test_what_is_below_the_root_is_expanded_only_for_those_who_log_in(bench: Bench) -> None:
+    path = "/redfish/v1/?$expand=*"
+    _, root, _ = await bench.bmc("GET", "/redfish/v1/", auth=None)
+    assert (await bench.bmc("GET", path, auth=None))[1] == root
+    assert (await bench.bmc("GET", path, auth=("admin", "wrong")))[0] == 401
+    _, whole, _ = await bench.bmc("GET", path)
+    assert whole["Systems"]["Members@odata.count"] == 1
+
+
+async def test_a_light_and_a_boot_source_are_set_together_or_not_at_all(bench: Bench) -> None:
+    def light(colour: str, target: str) -> dict[str, object]:
+        boot = {"BootSourceOverrideTarget": target, "BootSourceOverrideEnabled": "Once"}
+        return {"IndicatorLED": colour, "Boot": boot}
+
+    async def now() -> tuple[str, str]:
+        _, system, _ = await bench.bmc("GET")
+        return system["IndicatorLED"], system["Boot"]["BootSourceOverrideTarget"]
+
+    assert (await bench.bmc("PATCH", "", light("Lit", "Pxe")))[0] == 204
+    assert await now() == ("Lit", "Pxe")
+    for wrong in (light("Off", "Moon"), light("Green", "Cd")):
+        assert (await bench.bmc("PATCH", "", wrong))[0] == 400
+    assert await now() == ("Lit", "Pxe")
+
+
+async def test_a_clock_is_set_but_not_to_where_dates_end(bench: Bench) -> None:
+    manager = "/redfish/v1/Managers/1"
+    for far in ("9999-12-31T23:59:59+00:00", "0001-01-01T00:00:00+14:00"):
+        status, body, _ = await bench.bmc("PATCH", manager, {"DateTime": far})
+        assert (status, "1970 to 2100" in body["error"]["message"]) == (400, True)
+    assert (await bench.bmc("PATCH", manager, {"DateTime": "1970-01-01T00:00:00+00:00"}))[0] == 204
+    assert (await bench.bmc("GET", manager))[1]["DateTime"].startswith("1970-01-01T00:")
+
+
+async def test_a_bmc_that_restarts_twice_at_once_is_away_until_the_last_is_over(tmp_path: Path) -> None:
+    [plate] = labfile.grown(tmp_path, host="127.0.0.1", servers=1).servers
+    ledger = Ledger(tmp_path / "ledger")
+    chassis = Chassis(plate, tmp_path / "server", ledger)
+    machine = Machine(chassis, timings=FAST, firmware=Firmware(trusted=ssl.create_default_context()))
+    certificate = Authority(tmp_path / "ca").issue(tmp_path / "tls", "bmc", [plate.host])
+    bmc = Bmc(machine, certificate.server_context())
+    await bmc.start()
+    long = asyncio.create_task(bmc.restart(3600))
+    try:
+        await bmc.restart(0.01)
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection(plate.host, plate.bmc_port)
+    finally:
+        long.cancel()
+        await asyncio.wait([long])
+        await bmc.stop()
+        await machine.stop()
+        await ledger.close()
 
 
 async def test_a_wrong_password_is_refused_in_redfish_words(bench: Bench) -> None:

@@ -145,6 +145,8 @@ async def test_events_reach_those_who_subscribed(tmp_path: Path, ironic: LabIron
         )
         assert (status, headers["Location"]) == (201, made["@odata.id"])
         assert made["HttpHeaders"] is None
+        [seen] = (await bench.server()).components.subscriptions
+        assert seen.headers == {"X-Ticket": "******"}
         for kind in ("StatusChange", "Alert"):
             body = {"EventType": kind, "MessageId": "Test.1.0.Word", "Message": "A word."}
             action = "/redfish/v1/EventService/Actions/EventService.SubmitTestEvent"

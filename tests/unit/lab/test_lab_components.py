@@ -17,6 +17,7 @@ from ingot.lab.components import (
     begin,
     clear_tasks,
     finish,
+    remove_task,
 )
 from ingot.lab.faults import Faults
 from ingot.lab.hardware import Drive, Storage
@@ -89,6 +90,16 @@ def test_clearing_the_queue_forgets_the_settings_that_waited_in_it() -> None:
     assert (parts.tasks, parts.bios_pending) == ([], {})
 
 
+def test_settings_are_forgotten_with_the_last_job_that_would_have_applied_them() -> None:
+    parts = Components(bios_pending={"B": 2})
+    first, second = (begin(parts, ConfigureBios(), "BIOS", state="Pending") for _ in range(2))
+    other = begin(parts, DeleteVolume(storage="1", volume="1"), "delete")
+    remove_task(parts, first)
+    assert parts.bios_pending == {"B": 2}
+    remove_task(parts, second)
+    assert (parts.tasks, parts.bios_pending) == ([other], {})
+
+
 def test_tasks_that_have_ended_are_forgotten_one_day_and_live_ones_never() -> None:
     parts = Components()
     live = begin(parts, ConfigureBios(), "BIOS", state="Pending")
@@ -136,6 +147,7 @@ def test_a_controller_that_may_choose_takes_the_largest_drives() -> None:
         (Wanted(raid_type="RAID6", capacity=None, drives=(), name=""), "cannot do RAID6"),
         (Wanted(raid_type="RAID1", capacity=None, drives=("1", "9"), name=""), "9 are in use"),
         (Wanted(raid_type="RAID5", capacity=None, drives=("1", "2"), name=""), "needs 3"),
+        (Wanted(raid_type="RAID1", capacity=None, drives=("1", "1"), name=""), "each drive once"),
         (Wanted(raid_type="RAID1", capacity=101, drives=("1", "2"), name=""), "101 were asked for"),
     ],
 )

@@ -32,8 +32,8 @@ class Bmc:
         plate = machine.chassis.plate
         self._chassis = machine.chassis
         self._server = Server(machine, self.restart)
-        self._away = False
-        """It restarts, and nobody may open its port meanwhile."""
+        self._away = 0
+        """Restarts that are under way: nobody may open its port until the last is over."""
         self._turning = asyncio.Lock()
         """Held while the port opens or closes; one at a time."""
         self._listener = Listener(self.answer, host=plate.host, port=plate.bmc_port, context=context)
@@ -49,7 +49,7 @@ class Bmc:
     async def faults_changed(self) -> None:
         """Open or close the port, as the faults of this moment want it."""
         async with self._turning:
-            down = self._away or self._chassis.faults.bmc_down
+            down = self._away > 0 or self._chassis.faults.bmc_down
             await (self._listener.stop() if down else self._listener.start())
 
     def restart_soon(self, seconds: float | None = None) -> None:
@@ -57,14 +57,14 @@ class Bmc:
         self._server.workshop.restart_soon(seconds)
 
     async def restart(self, seconds: float) -> None:
-        self._away = True
+        self._away += 1
         try:
             self._chassis.note(f"the BMC restarts and is away for {seconds:g} s")
             await self.faults_changed()
             self._server.logins.forget()
             await asyncio.sleep(seconds)
         finally:
-            self._away = False
+            self._away -= 1
         await self.faults_changed()
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -105,7 +105,8 @@ class Bmc:
             headers=request.headers,
         )
         if request.method in ("GET", "HEAD"):
-            return await _read(table, resource, call, request.query.get("$expand"))
+            expand = request.query.get("$expand") if _says_who(request) else None
+            return await _read(table, resource, call, expand)
         if request.method not in resource.acts:
             raise Refusal(
                 405,
@@ -118,12 +119,18 @@ class Bmc:
 
     def _check_login(self, request: web.BaseRequest) -> None:
         path = request.path.rstrip("/")
-        if path in OPEN or (request.method == "POST" and path == SESSIONS):
+        if request.method == "POST" and path == SESSIONS:
             return
+        if path in OPEN and not (_says_who(request) and "$expand" in request.query):
+            return  # by itself: what is below it is not for everybody
         headers = request.headers
         self._server.logins.check(
             token=headers.get("X-Auth-Token"), authorization=headers.get("Authorization")
         )
+
+
+def _says_who(request: web.BaseRequest) -> bool:
+    return "X-Auth-Token" in request.headers or "Authorization" in request.headers
 
 
 async def _read(table: Table, resource: Resource, call: Call, expand: str | None) -> Answer:

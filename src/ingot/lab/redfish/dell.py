@@ -10,7 +10,14 @@ from typing import Final
 
 import msgspec
 
-from ingot.lab.components import ExportConfiguration, ImportConfiguration, Task, begin, clear_tasks
+from ingot.lab.components import (
+    ExportConfiguration,
+    ImportConfiguration,
+    Task,
+    begin,
+    clear_tasks,
+    remove_task,
+)
 from ingot.lab.record import Override
 from ingot.lab.redfish import bios_attributes, tasks
 from ingot.lab.redfish.answers import Answer, Document, Refusal, collection, link, missing
@@ -192,7 +199,7 @@ async def _delete_jobs(call: Call) -> Answer:
             raise Refusal(400, "IDRAC.2.8.SYS405", f"There is no job {wanted}.")
         if task.live and not task.waits_for_boot:
             raise Refusal(400, "IDRAC.2.8.SUP020", f"The job {wanted} is running.")
-        server.parts.tasks.remove(task)
+        remove_task(server.parts, task)
     await server.save()
     return Answer(status=200, document={})
 

@@ -13,6 +13,8 @@ from ingot.lab.redfish.server import BASE
 from ingot.lab.redfish.system import HEALTHY
 
 MANAGER: Final = f"{BASE}/Managers/{{manager}}"
+_YEARS: Final = range(1970, 2101)
+"""What the clock can be set to; it goes on from there, and must not come to the end of what a date can say."""
 _RESETS: Final = ("GracefulRestart", "ForceRestart")
 
 
@@ -69,6 +71,13 @@ async def _set_clock(call: Call) -> Answer:
     if wanted is None or wanted.tzinfo is None:
         raise Refusal(
             400, "PropertyValueFormatError", "DateTime must be a time with an offset.", args=["DateTime"]
+        )
+    if wanted.year not in _YEARS:
+        raise Refusal(
+            400,
+            "PropertyValueNotInList",
+            f"The clock can be set to the years {_YEARS[0]} to {_YEARS[-1]}, not to {wanted.year}.",
+            args=["DateTime"],
         )
     call.server.parts.clock_seconds = (wanted - _now()).total_seconds()
     call.server.chassis.note(f"the BMC's clock was set to {wanted.isoformat(timespec='seconds')}")

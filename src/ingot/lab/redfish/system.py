@@ -115,14 +115,21 @@ async def _look(call: Call) -> Answer:
 
 
 async def _patch(call: Call) -> Answer:
-    server = call.server
-    if indicator.PROPERTY in call.body:
+    server, light = call.server, indicator.PROPERTY in call.body
+    override = _patched_override(server, call.body) if "Boot" in call.body or not light else None
+    if light:
         indicator.switch(server, "system", call.body)
-        await server.save()
-        return Answer()
+    if override is not None:
+        server.record.override = override
+        server.chassis.note(f"boot override: {override.target}, {override.enabled}, {override.mode}")
+    await server.save()
+    return Answer()
+
+
+def _patched_override(server: Server, body: Mapping[str, Any]) -> Override:
     if server.faults.fail_boot_device:
         raise Refusal(500, GENERAL, "The boot source override cannot be set.")
-    wanted = call.body.get("Boot")
+    wanted = body.get("Boot")
     if not isinstance(wanted, dict):
         raise Refusal(
             400,
@@ -132,15 +139,11 @@ async def _patch(call: Call) -> Answer:
         )
     _check_vendor(server, wanted)
     try:
-        override = wanted_override(server.record.override, wanted)
+        return wanted_override(server.record.override, wanted)
     except msgspec.ValidationError as error:
         raise Refusal(
             400, "PropertyValueNotInList", f"The boot source override is not valid: {error}."
         ) from None
-    server.record.override = override
-    server.chassis.note(f"boot override: {override.target}, {override.enabled}, {override.mode}")
-    await server.save()
-    return Answer()
 
 
 def _check_vendor(server: Server, wanted: Mapping[str, Any]) -> None:

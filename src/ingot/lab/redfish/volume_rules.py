@@ -76,6 +76,8 @@ def placed(asked: Wanted, storage: Storage, free: Sequence[Drive]) -> tuple[list
         raise Refusal(
             400, "PropertyValueNotInList", f"The controller {storage.name} cannot do {asked.raid_type}."
         )
+    if len(set(asked.drives)) != len(asked.drives):
+        raise Refusal(400, "PropertyValueConflict", "Links.Drives must name each drive once.")
     by_id = {drive.id: drive for drive in free}
     if lacking := [id_ for id_ in asked.drives if id_ not in by_id]:
         raise Refusal(400, "ResourceInUse", f"The drives {', '.join(lacking)} are in use, or not there.")

@@ -17,6 +17,7 @@ from ingot.provisioner import (
     Credentials,
     Failed,
     HostRef,
+    NotRegistered,
     Power,
     PowerOffMode,
     Ready,
@@ -313,6 +314,27 @@ async def test_a_machine_that_is_to_be_managed_as_it_runs_is_taken(backend, iron
         host, replace(access, runs_a_system=True), credentials_changed=True, again=False
     )
     assert not isinstance(answer, Failed)
+
+
+async def test_a_database_from_a_backup_is_brought_in_line_once_ironic_has_started(
+    backend, ironic, plugin, host, access
+):
+    """The node is the one it was, with the settings that it had then."""
+    known = await registered(backend, ironic, host, access)
+    plugin.heartbeat()
+    await plugin.delivered()
+    assert isinstance(await register(backend, known, access), Ready)
+    wanted = dict(ironic.node(NODE)["driver_info"])
+    ironic.node(NODE)["driver_info"] = wanted | {"redfish_username": "of-before", "redfish_password": "old"}
+    plugin.sender += "-again"
+    plugin.heartbeat()
+    await plugin.delivered()
+    without = replace(access, credentials=None)
+    assert isinstance(await register(backend, known, without), NotRegistered)
+    answer = await register(backend, known, access)
+    assert isinstance(answer, Busy)
+    assert "trying the new credentials" in answer.why
+    assert ironic.node(NODE)["driver_info"] == wanted
 
 
 async def test_after_the_database_is_lost_the_host_is_registered_anew(backend, ironic, host, access, guard):

@@ -72,9 +72,15 @@ class IronicProvisioner:
         self._changes = Changes()
         self._nodes = Nodes(self._client, NodeCache(), self._changes)
         self._orphans = Orphans(self._nodes, access.orphaned_after)
-        self._watch = Watch(self._client, self._nodes.cache, self._changes, after_list=self._orphans.sweep)
         self._trials = Trials(self._client, self._changes)
         self._registrar = Registrar(self._nodes, self._trials, access.ramdisk, access.site)
+        self._watch = Watch(
+            self._client,
+            self._nodes.cache,
+            self._changes,
+            after_list=self._orphans.sweep,
+            started_anew=self._registrar.doubt_all,
+        )
         self._persistent_boot = access.persistent_boot
         self._shared = access.shared
         self._firewall = Firewall(access.site.policy)

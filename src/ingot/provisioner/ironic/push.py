@@ -54,6 +54,8 @@ class News:
     events: tuple[PushEvent, ...]
     missed: bool
     """Something happened that no event told: everything must be read again."""
+    stranger: bool
+    """Nobody heard this sender before: Ironic was started anew, and its database may be another one."""
 
 
 class PushLedger:
@@ -76,7 +78,7 @@ class PushLedger:
         # A sender is one process of Ironic; those that were restarted long ago never speak again.
         while len(self._next) > SENDERS_KEPT:
             self._next.pop(next(iter(self._next)))
-        return News(tuple(fresh), missed)
+        return News(tuple(fresh), missed, stranger=expected is None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

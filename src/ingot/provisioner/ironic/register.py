@@ -148,6 +148,11 @@ class Registrar:
         self._owed.pop(host.key, None)
         self._trials.forget(host.backend_id)
 
+    def doubt_all(self) -> None:
+        """Ironic may have another database, with the same nodes as they were at another time."""
+        self._in_line.clear()
+        self._handed_on.clear()
+
     def _already_in_line(self, host: HostRef, access: Access, wanted: Record) -> Node | None:
         known = self._nodes.known(host)
         if known is None or self._owed.get(host.key) is not None:
@@ -272,9 +277,11 @@ class Registrar:
         wanted: Record,
         *,
         again: bool,
-    ) -> Ready[Registered] | Busy | Failed:
+    ) -> Ready[Registered] | Busy | Failed | NotRegistered:
         """The node is under management. What is left: new credentials that are being tried, and its ports."""
-        fingerprint = wanted.credentials_fingerprint() or self._handed_on[node.uuid]
+        fingerprint = wanted.credentials_fingerprint() or self._handed_on.get(node.uuid)
+        if fingerprint is None:
+            return NotRegistered("Ironic was started anew meanwhile, and has to be given the credentials")
         try:
             trial = self._trials.state(node.uuid, fingerprint)
         except Unavailable:

@@ -54,8 +54,13 @@ class Watch:
         changes: Changes,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         after_list: Callable[[], Awaitable[None]] | None = None,
+        started_anew: Callable[[], None] = lambda: None,
     ) -> None:
-        """`after_list`: what is done each time that all nodes are known."""
+        """`after_list`: what is done each time that all nodes are known.
+
+        `started_anew`: called where Ironic may have another database than before, for instance one from a backup.
+        """
+        self._started_anew = started_anew
         self._now = now
         self._after_list = after_list
         self._client = client
@@ -108,6 +113,7 @@ class Watch:
         # One whose hook is missing stays as it is with each message; what matters is whether it was away, or has it again.
         mended = message.complete and not self._complete
         was_silent = self._heard_at is not None and (mended or not self._is_recent)
+        heard_before = self._heard_at is not None
         self._heard_at = _clock()
         self._complete = message.complete
         self._note_patches(message.patches)
@@ -120,6 +126,8 @@ class Watch:
                 continue
             node = self._cache.pushed(event.uuid, event.name, event.fields)
             self._announce(node.name if node else event.name)
+        if news.stranger and heard_before:
+            self._started_anew()
         if news.missed or was_silent:
             PUSH_GAPS.inc()
             self.want_list(missed=True)
@@ -143,6 +151,9 @@ class Watch:
         self._began = _clock()
         while True:
             self._list_wanted.clear()
+            if away and not self.push_is_heard:
+                # Where push is heard, a sender that is new tells of a start.
+                self._started_anew()
             try:
                 await self._list()
             except BackendError as error:

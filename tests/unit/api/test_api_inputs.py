@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ingot.api.baremetalhost import Image, RootDeviceHints
-from ingot.api.inputs import checksums, hints, kernel_arguments, steps, text, urls
+from ingot.api.inputs import checksums, documents, hints, kernel_arguments, steps, text, urls
 from ingot.api.inputs.weaknesses import Weakness, weaknesses
 
 WEB = urls.WEB_SCHEMES
@@ -245,3 +245,21 @@ def test_hints_are_names_of_disks_and_no_expressions(given_hints: RootDeviceHint
 )
 def test_a_deploy_step_is_a_word(name: str, passes: bool) -> None:
     assert (steps.problem_with(name) is None) is passes
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "a: &a {x: 1}\nb: {<<: [*a, *a]}\n",
+        "a: &a {x: 1}\nl: &l [*a, *a]\nb: {<<: *l}\n",
+        "a: &a {x: 1}\nb: {<<:\n  [*a, *a]}\n",
+    ],
+)
+def test_lists_of_mappings_are_not_merged_because_they_multiply(document: str) -> None:
+    with pytest.raises(documents.TooMuch, match="lists that are merged"):
+        documents.load(document)
+
+
+def test_a_mapping_is_merged_and_a_list_that_is_merely_repeated_is_not_merging() -> None:
+    found = documents.load("a: &a {x: 1}\nl: &l [1, 2]\nb: {<<: *a, y: *l}\n")
+    assert found == {"a": {"x": 1}, "l": [1, 2], "b": {"x": 1, "y": [1, 2]}}

@@ -18,7 +18,7 @@ from ingot.api.baremetalhost import (
     SoftwareRAIDVolume,
 )
 from ingot.api.hostfirmwarecomponents import FirmwareUpdate
-from ingot.api.inputs.documents import TooDeep, load
+from ingot.api.inputs.documents import TooMuch, load
 from ingot.api.inputs.weaknesses import Weakness
 from ingot.api.meta import Key
 from ingot.provisioner import (
@@ -281,7 +281,7 @@ def test_meta_data_that_mean_a_billion_values_are_refused_and_not_written_out():
 @pytest.mark.parametrize("opening", ["[", "{a: "])
 def test_a_document_that_is_nested_without_end_is_refused_before_it_is_read(opening):
     deep = f"links: {opening * 200_000}"
-    with pytest.raises(TooDeep, match="nested more than 100 deep"):
+    with pytest.raises(TooMuch, match="nested more than 100 deep"):
         load(deep)
     with pytest.raises(UnreadableNetworkData, match="nobody could have meant that"):
         parse(Secret(deep))

@@ -13,8 +13,8 @@ import yaml
 DEEPEST: Final = 100
 
 
-class TooDeep(yaml.YAMLError):
-    """The document is nested more deeply than anybody could have meant."""
+class TooMuch(yaml.YAMLError):
+    """The document means more than anybody could have meant."""
 
 
 def load(text: str) -> object:
@@ -22,12 +22,21 @@ def load(text: str) -> object:
 
     Aliases are values that are there once; whoever writes them out has to count first.
     """
-    depth = 0
+    depth, merging, lists = 0, False, set[str]()
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > DEEPEST:
-            raise TooDeep(f"nested more than {DEEPEST} deep")
+            raise TooMuch(f"nested more than {DEEPEST} deep")
+        if isinstance(event, yaml.SequenceStartEvent) and event.anchor:
+            lists.add(event.anchor)
+        # The loader writes the merged mappings out: a list of them at each of a few levels is more than fits in memory.
+        if merging and (
+            isinstance(event, yaml.SequenceStartEvent)
+            or (isinstance(event, yaml.AliasEvent) and event.anchor in lists)
+        ):
+            raise TooMuch("made of lists that are merged (<<), whose values multiply")
+        merging = isinstance(event, yaml.ScalarEvent) and event.value == "<<"
     return yaml.load(text, Loader=yaml.CSafeLoader)

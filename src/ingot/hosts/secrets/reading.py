@@ -18,7 +18,7 @@ from ingot.api.baremetalhost import (
     EventReason,
 )
 from ingot.api.core import SECRETS, SecretObject
-from ingot.api.inputs.documents import TooDeep, load
+from ingot.api.inputs.documents import TooMuch, load
 from ingot.api.meta import Key, Malformed, OwnerReference, SecretReference
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.metrics import METRICS
@@ -174,7 +174,7 @@ def _meta_data(host: BareMetalHost, extra: Secret) -> dict[str, object]:
         return made
     try:
         given = load(extra.reveal())
-    except TooDeep as error:
+    except TooMuch as error:
         raise Malformed(
             f"The Secret named by spec.metaData is {error}; nobody could have meant that."
         ) from None

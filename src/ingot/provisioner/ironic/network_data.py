@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 import yaml
 
-from ingot.api.inputs.documents import TooDeep, load
+from ingot.api.inputs.documents import TooMuch, load
 from ingot.provisioner.ironic.firewall.documents import LARGEST, is_within_bounds
 from ingot.provisioner.ironic.model import Json
 from ingot.trust import Secret
@@ -26,7 +26,7 @@ def parse(text: Secret) -> dict[str, Json] | None:
         raise UnreadableNetworkData(f"is too large: at most {LARGEST} characters are taken")
     try:
         parsed = load(text.reveal())
-    except TooDeep as error:
+    except TooMuch as error:
         raise UnreadableNetworkData(f"is {error}; nobody could have meant that") from None
     except yaml.MarkedYAMLError as error:
         where = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""

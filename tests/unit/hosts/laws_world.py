@@ -152,7 +152,9 @@ class OperatorClient(Client):
 class Between:
     """Stands between the operator and the back end: calls are counted, and wrong passwords are wrong."""
 
-    SILENT: Final = frozenset({"changes", "check", "ramdisk_formats", "boots_over_network", "cannot_deploy"})
+    SILENT: Final = frozenset(
+        {"changes", "check", "follow", "notice", "ramdisk_formats", "boots_over_network", "cannot_deploy"}
+    )
 
     def __init__(self, backend: DemoProvisioner) -> None:
         self._backend = backend

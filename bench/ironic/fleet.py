@@ -27,7 +27,7 @@ from ingot.lab.client import Lab
 from ingot.lab.manifests import manifests
 from spine import bare_script
 from spine.by_script import IMAGE_FORMAT, order
-from spine.room import Room, open_room, running_operator
+from spine.room import Room, open_room, operator_metrics, running_operator
 from spine.run import processor_time
 
 NAMESPACE: Final = "default"
@@ -172,13 +172,9 @@ def _resident(leader: int) -> float:
 
 
 async def _requests(room: Room) -> int:
-    """How many requests Ironic has answered but those of the agents: it logs one line for each."""
-    return await asyncio.to_thread(_count, room.state.run / "logs" / "ironic.log")
-
-
-def _count(log: Path) -> int:
-    agents = (b"/v1/lookup", b"/v1/heartbeat", b"/v1/continue_inspection")
-    with log.open("rb") as lines:
-        return sum(
-            b" /v1/" in line and b"HTTP/1.1" in line and not any(a in line for a in agents) for line in lines
-        )
+    """How many requests to Ironic the operator has made."""
+    return sum(
+        int(float(line.rpartition(" ")[2]))
+        for line in await asyncio.to_thread(operator_metrics, room)
+        if line.startswith("ingot_ironic_requests_total{")
+    )

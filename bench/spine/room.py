@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import urllib.request
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +19,9 @@ from ingot.cli.parts import plan
 from ingot.cli.parts.plan import Credentials, Wishes
 from ingot.cli.parts.state import StateFolder
 from ingot.embedded.supervisor import Part, Supervisor, hold, kept_ports
+from ingot.lab.labfile import free_port
 from ingot.services.settings import IronicSettings
+from ingot.trust import client_context
 
 SETTLE: Final = 12.0
 START_WITHIN: Final = 180.0
@@ -31,6 +34,8 @@ class Room:
     trusted: Credentials
     ironic: IronicSettings
     operator: Part
+    metrics_port: int
+    """Where the operator tells what it counts."""
     parts: Supervisor
 
     @property
@@ -53,7 +58,10 @@ async def open_room(folder: Path, servers: int) -> AsyncIterator[Room]:
         ports = dict(kept_ports(state.run, plan.LISTENERS))
         planned = plan.parts(state, ports, trusted, Wishes(servers=servers, hosts=False))
         always = [part for part in planned if part.name != "operator"]
-        operator = replace(next(part for part in planned if part.name == "operator"), after=())
+        operator = next(part for part in planned if part.name == "operator")
+        metrics_port = free_port("127.0.0.1")
+        told = ("--health-listen", f"127.0.0.1:{metrics_port}")
+        operator = replace(operator, argv=(*operator.argv, *told), after=())
         async with supervised(state.run, always) as parts:
             yield Room(
                 state=state,
@@ -61,6 +69,7 @@ async def open_room(folder: Path, servers: int) -> AsyncIterator[Room]:
                 trusted=trusted,
                 ironic=plan.ironic_settings(state, ports, trusted),
                 operator=operator,
+                metrics_port=metrics_port,
                 parts=parts,
             )
 
@@ -73,6 +82,17 @@ async def running_operator(room: Room) -> AsyncIterator[int]:
     async with supervised(run, [room.operator]) as supervisor:
         await asyncio.sleep(SETTLE)
         yield supervisor.status.parts[0].pid
+
+
+def operator_metrics(room: Room) -> list[str]:
+    """What the running operator counts, a line each."""
+    token = (room.state.operator / "metrics-token").read_text()
+    request = urllib.request.Request(
+        f"https://127.0.0.1:{room.metrics_port}/metrics", headers={"Authorization": f"Bearer {token}"}
+    )
+    context = client_context(room.trusted.ca_file)
+    with urllib.request.urlopen(request, context=context, timeout=30) as answer:
+        return str(answer.read().decode()).splitlines()
 
 
 @contextlib.asynccontextmanager

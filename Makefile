@@ -37,10 +37,12 @@ types:
 imports:
 	$(BIN)/lint-imports --no-cache
 
-# Whole systems spend their time waiting for servers to boot, so there is room for some of them beside everything else.
+# Whole systems spend their time waiting for servers to boot, so there is room for some of them beside everything else. Lanes that
+# end early take over some of the longest.
 pytest:
-	@tools/lanes '$(BIN)/pytest tests/unit tests/api' '$(BIN)/pytest tests/e2e tests/kubectl' \
-	    '$(BIN)/pytest tests/integration/test_farm_*.py' '$(BIN)/pytest tests/integration --ignore-glob="*/test_farm_*.py"'
+	@tools/lanes '$(BIN)/pytest tests/unit tests/api --ignore=tests/unit/hosts' '$(BIN)/pytest tests/e2e tests/kubectl' \
+	    '$(BIN)/pytest tests/integration/test_farm_*.py; farm=$$?; $(BIN)/pytest tests/unit/hosts && exit $$farm' \
+	    '$(BIN)/pytest tests/integration --ignore-glob="*/test_farm_*.py"'
 
 # On the embedded API once more: now the clients that are built with the cluster are there.
 test-cluster: setup  ## the tests of the API and of hosts on a real kube-apiserver; it is built first, once (10 min)

@@ -83,7 +83,7 @@ class Floor:
 
     async def _event(self, host: BareMetalHost, reason: str) -> None:
         body = {
-            "metadata": {"generateName": f"{reason.lower()}-"}, "reason": reason, "type": "Normal", "count": 1,
+            "metadata": {"name": f"{host.metadata.name}.{reason.lower()}"}, "reason": reason, "type": "Normal", "count": 1,
             "message": "a sentence of the usual length", "firstTimestamp": wire(now()), "lastTimestamp": wire(now()),
             "source": {"component": "floor"},
             "involvedObject": {"kind": "BareMetalHost", "apiVersion": "metal3.io/v1alpha1", "name": host.metadata.name,

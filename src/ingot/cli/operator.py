@@ -20,7 +20,7 @@ from ingot.cli.parts.backends import Backend, DemoBackend, IronicBackend
 from ingot.cli.parts.electing import election_from, election_options
 from ingot.cli.parts.listen import AddressAndPort, Listen, log_to_stderr
 from ingot.cli.parts.looking_after import looking_after_from, looking_after_options
-from ingot.cli.parts.operating import Wanted, operate
+from ingot.cli.parts.operating import Wanted, garbage_seldom_looked_for, operate
 from ingot.cli.parts.state import StateFolder, state_option
 from ingot.cli.parts.switching import switches_from
 from ingot.cli.parts.webhook import webhook_from, webhook_options
@@ -87,7 +87,8 @@ def operator(
         state, backend, health_listen, election, webhook, switches_from(os.environ), looking_after
     )
     try:
-        asyncio.run(operate(wanted))
+        with garbage_seldom_looked_for():
+            asyncio.run(operate(wanted))
     except BaseExceptionGroup as group:
         if (lost := _first(group, NotLeading)) and election is not None:
             raise election.lost(str(lost)) from group

@@ -346,9 +346,20 @@ def test_no_label_keys(key: str) -> None:
 
 
 def test_a_generated_name_fits() -> None:
-    name = generated("a" * 300)
+    name = generated("a" * 300, lambda _: False)
     assert len(name) == 63
     assert subdomain_problem(name) == ""
+
+
+def test_a_generated_name_that_is_taken_is_not_given() -> None:
+    seen: list[str] = []
+
+    def is_taken(name: str) -> bool:
+        seen.append(name)
+        return len(seen) < 4
+
+    assert generated("a-", is_taken) == seen[3]
+    assert len(set(seen)) == 4
 
 
 # Protobuf

@@ -8,8 +8,9 @@ It ends in the opposite order: first the work, then what it needed, and last the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+import gc
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +49,21 @@ class Wanted:
         hosts = [*self.backend.hosts, *([self.health.host] if self.health else []), "127.0.0.1", "localhost"]
         names, authority, folder = list(dict.fromkeys(hosts)), self.state.ca, self.state.operator
         return ServingTls(lambda: Authority(authority).issue(folder, "operator", names))
+
+
+@contextmanager
+def garbage_seldom_looked_for() -> Iterator[None]:
+    """Python looks for cycles of objects after every 700 that were made, now and then among all there are. A pass makes
+    thousands and drops them without a cycle: looking that often costs it a good part of its time, and holds up the loop."""
+    usual = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
+        gc.unfreeze()
 
 
 async def operate(wanted: Wanted) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Callable
 from typing import Final
 
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -16,6 +17,7 @@ _DNS_1035_LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _QUALIFIED: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 # No vowels and no look-alikes: a random suffix must neither spell a word nor be misread.
 _SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
+_DRAWS: Final = 8
 
 
 def subdomain_problem(name: str) -> str:
@@ -85,6 +87,15 @@ def label_value_problem(value: str) -> str:
     return ""
 
 
-def generated(prefix: str) -> str:
-    """A name from `generateName`: the prefix, cut so that every kind of name has room for it, and five random characters."""
-    return prefix[: 63 - 5] + "".join(secrets.choice(_SUFFIX_ALPHABET) for _ in range(5))
+def generated(prefix: str, is_taken: Callable[[str], bool]) -> str:
+    """A name from `generateName`: the prefix, cut so that every kind of name has room for it, and five random characters.
+
+    Among ten thousand names with one prefix two would be the same, so one that is taken is not given. In a crowd in which even
+    that does not help, the caller is told that the name exists.
+    """
+    name = ""
+    for _ in range(_DRAWS):
+        name = prefix[: 63 - 5] + "".join(secrets.choice(_SUFFIX_ALPHABET) for _ in range(5))
+        if not is_taken(name):
+            break
+    return name

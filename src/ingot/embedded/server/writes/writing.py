@@ -100,7 +100,10 @@ class Writing:
         if metadata.get("resourceVersion", "0") != "0":
             raise bad_request("resourceVersion should not be set on objects to be created")
         if not metadata.get("name") and metadata.get("generateName"):
-            metadata["name"] = generated(metadata["generateName"])
+            place = namespace if kind.namespaced else ""
+            metadata["name"] = generated(
+                metadata["generateName"], lambda name: self._store.head(kind, Key(place, name)) is not None
+            )
         meta.born(kind, metadata)
         new = {**document, "metadata": metadata}
         if kind.has_status and not kind.born_with_status:

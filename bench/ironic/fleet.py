@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from api.procfs import memory
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
 from ingot.cli.parts.practice import KINDS
 from ingot.kube import Client
@@ -28,7 +27,7 @@ from ingot.lab.manifests import manifests
 from spine import bare_script
 from spine.by_script import IMAGE_FORMAT, order
 from spine.room import Room, open_room, operator_metrics, running_operator
-from spine.run import processor_time
+from spine.run import processor_time, resident
 
 NAMESPACE: Final = "default"
 CREATORS: Final = 16
@@ -78,7 +77,7 @@ async def by_ingot(folder: Path, hosts: int, *, to: str, patience: float, idle: 
             await _create(client, made)
             found.reached = await arriving
         found.processor = {name: spent - before[name] for name, spent in _spent(parts).items()}
-        found.resident = {name: _resident(pid) for name, pid in parts.items()}
+        found.resident = {name: resident(pid) for name, pid in parts.items()}
         found.requests = await _requests(room) - asked
         if idle:
             await asyncio.sleep(10)
@@ -105,7 +104,7 @@ async def by_script(folder: Path, hosts: int, *, to: str, patience: float) -> Fl
                 before = _spent(parts)
                 last = await process.stdout.readline()
                 found.processor = {name: spent - before[name] for name, spent in _spent(parts).items()}
-                found.resident = {name: _resident(pid) for name, pid in parts.items()}
+                found.resident = {name: resident(pid) for name, pid in parts.items()}
                 if await process.wait() != 0:
                     raise SystemExit("the script failed; what it says stands above")
         finally:
@@ -158,17 +157,6 @@ def _parts(room: Room) -> dict[str, int]:
 
 def _spent(parts: dict[str, int]) -> dict[str, float]:
     return {name: processor_time(pid) for name, pid in parts.items()}
-
-
-def _resident(leader: int) -> float:
-    """Of all processes in the session of this one."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                if int((folder / "stat").read_text().rpartition(")")[2].split()[3]) == leader:
-                    found.append(int(folder.name))
-    return memory(found)
 
 
 async def _requests(room: Room) -> int:

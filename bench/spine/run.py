@@ -66,14 +66,26 @@ async def running(lab: Lab, name: str) -> ServerView:
 
 def processor_time(leader: int) -> float:
     """Seconds of all processes in the session of this process: a part and what it has started."""
-    spent = 0
+    # After the name: state, parent, group, session, …; the times of the process and of children it has waited for.
+    spent = sum(int(ticks) for fields in _session(leader).values() for ticks in fields[11:15])
+    return spent / os.sysconf("SC_CLK_TCK")
+
+
+def resident(leader: int) -> float:
+    """Megabytes of the same processes."""
+    pages = sum(int(fields[21]) for fields in _session(leader).values())
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def _session(leader: int) -> dict[int, list[str]]:
+    """The processes of a session: what the kernel says of each behind its name."""
+    found = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
                 fields = (folder / "stat").read_text().rpartition(")")[2].split()
             except (FileNotFoundError, ProcessLookupError):
                 continue
-            # After the name: state, parent, group, session, …; the times of the process and of children it has waited for.
             if int(fields[3]) == leader:
-                spent += sum(int(ticks) for ticks in fields[11:15])
-    return spent / os.sysconf("SC_CLK_TCK")
+                found[int(folder.name)] = fields
+    return found

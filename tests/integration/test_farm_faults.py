@@ -281,7 +281,7 @@ async def test_an_image_is_deployed_through_a_storm_of_a_bmc(room: Room) -> None
     host = room.server()
     await room.lab.set_plan(
         host.name,
-        Planned(after=4, lasts=20, faults=Faults(unavailable=4)),
+        Planned(after=4, lasts=20, faults=Faults(unavailable=6)),
         Planned(after=20, lasts=30, faults=Faults(slow_seconds=0.5)),
     )
     await host.create(inspectionMode="disabled", image=host.image())

@@ -4,7 +4,7 @@
     save_hook     notes every saved change of a node, because notifications alone lose some
     sender        one thread that posts what accumulated to the operator
     fast_key      Redfish sessions are found by a fast keyed hash, not by 600,000 rounds of PBKDF2
-    bmc_retries   a dead BMC holds a worker for seconds, not minutes
+    bmc_retries   a dead BMC holds a worker for seconds, not minutes; a busy one is asked often
     one_life      a worker does not outlive its master
     quick_sqlite  the database waits for the disk at checkpoints, not at each write
     certificates  a renewed certificate is served without a restart

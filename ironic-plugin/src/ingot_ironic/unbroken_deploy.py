@@ -127,13 +127,13 @@ def _set_aside(manager: Any, ironic: Any) -> Iterator[Any]:
     filters = {"reserved": False, "provision_state": ironic.deploying}
     try:
         found = [uuid for uuid, *_ in manager.iter_nodes(filters=filters)]
-    except Exception as error:
+    except Exception as error:  # Ironic starts all the same, and does with them what it always does
         LOG.warning("Deployments that were cut off are left to Ironic (%s).", type(error).__name__)
         return
     for uuid in found:
         try:
             task = ironic.acquire(ironic.admin(), uuid, purpose="going on with a deployment")
-        except Exception as error:
+        except Exception as error:  # one node must not keep the others from going on
             LOG.warning("The deployment of node %s is left to Ironic (%s).", uuid, type(error).__name__)
             continue
         if task.node.provision_state == ironic.deploying and may_go_on(task.node.deploy_step):
@@ -155,12 +155,12 @@ def _go_on(manager: Any, task: Any, ironic: Any) -> None:
         )
         if chosen is Next.FAIL:
             raise LookupError(chosen.value)
-    except Exception as error:
+    except Exception as error:  # an agent may fail in any way, and then nothing can be known
         _fail(manager, task, ironic, error)
         return
     try:
         _resume(task, chosen, ironic)
-    except Exception as error:
+    except Exception as error:  # the edge of a worker: whatever a step of Ironic raises ends here
         if task.node.provision_state == ironic.deploying:  # nothing else would ever look at it
             _fail(manager, task, ironic, error)
             return
@@ -190,7 +190,7 @@ def _fail(manager: Any, task: Any, ironic: Any, error: Exception) -> None:
         words = f"The {ironic.deploying} state can't be resumed by conductor {manager.host}. Moving to fail state."
         ironic.record(task.node, event=words, error=True, event_type=ironic.transition)
         task.process_event("fail")
-    except Exception as trouble:
+    except Exception as trouble:  # see above: it raises nothing
         LOG.error("Node %s cannot be made to fail either (%s).", task.node.uuid, type(trouble).__name__)
     finally:
         task.release_resources()

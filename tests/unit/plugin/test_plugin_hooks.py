@@ -226,6 +226,37 @@ def test_a_redfish_client_told_nothing_retries_little_and_told_something_obeys()
     assert Client("u", 8, 9).given == ("u", 8, 9)
 
 
+def test_a_busy_bmc_is_asked_often_whatever_it_is_asked_and_a_caller_who_counts_is_obeyed() -> None:
+    class Connector:
+        def _op(self, method: str, path: str = "", server_side_retries_left: int | None = None) -> object:
+            return method, path, server_side_retries_left
+
+        def check_retry_on_exception(self, exception_msg: str) -> bool:
+            return "SYS518" in exception_msg
+
+    bmc_retries.hook_connector(Connector)
+    connector = Connector()
+    assert connector._op("GET", "/redfish") == ("GET", "/redfish", bmc_retries.BUSY_RETRIES)
+    assert connector._op("GET", server_side_retries_left=0) == ("GET", "", 0)
+    assert connector.check_retry_on_exception("HTTP POST https://bmc/reset returned code 503. unknown error")
+    assert connector.check_retry_on_exception("SYS518")
+    assert not connector.check_retry_on_exception("HTTP POST https://bmc/reset returned code 500. Trouble")
+
+
+def test_a_connector_that_does_not_count_is_left_alone() -> None:
+    class Connector:
+        def _op(self, method: str) -> None:
+            raise NotImplementedError
+
+        def check_retry_on_exception(self, exception_msg: str) -> bool:
+            raise NotImplementedError
+
+    original = Connector._op
+    with pytest.raises(AttributeError, match="does not count"):
+        bmc_retries.hook_connector(Connector)
+    assert Connector._op is original
+
+
 def test_what_was_taken_and_not_answered_is_not_sent_again() -> None:
     class Lost(Exception):
         pass

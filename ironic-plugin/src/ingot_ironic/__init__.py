@@ -7,6 +7,7 @@
     bmc_retries   a dead BMC holds a worker for seconds, not minutes; a busy one is asked often
     one_life      a worker does not outlive its master
     quick_sqlite  the database waits for the disk at checkpoints, not at each write
+    sqlite_turns  threads that write to the database wait for each other, instead of failing
     certificates  a renewed certificate is served without a restart
     unbroken_deploy   a deployment goes on after Ironic was killed, where its agent knows how far it came
     selfcheck     applies the patches, once, and knows which of them hold

@@ -21,6 +21,7 @@ from ingot_ironic import (
     one_life,
     quick_sqlite,
     save_hook,
+    sqlite_turns,
     unbroken_deploy,
 )
 from ingot_ironic.message import Event
@@ -79,6 +80,7 @@ class IngotDriver(notifier.Driver):
                 "bmc_retries": bmc_retries.install,
                 "one_life": one_life.install,
                 "quick_sqlite": quick_sqlite.install,
+                "sqlite_turns": sqlite_turns.install,
                 "certificates": certificates.install,
                 "unbroken_deploy": unbroken_deploy.install,
             }

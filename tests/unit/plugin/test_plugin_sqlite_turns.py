@@ -20,7 +20,9 @@ THREADS, ROUNDS = 8, 40
 def database(path: Path) -> Callable[[], AbstractContextManager[sqlite3.Connection]]:
     """As Ironic has it: WAL, a session is a transaction, and what it reads first decides what it sees."""
     with closing(sqlite3.connect(path)) as connection:
-        connection.executescript("PRAGMA journal_mode = WAL; CREATE TABLE t (n INT); INSERT INTO t VALUES (0)")
+        connection.executescript(
+            "PRAGMA journal_mode = WAL; CREATE TABLE t (n INT); INSERT INTO t VALUES (0)"
+        )
 
     @contextlib.contextmanager
     def session() -> Iterator[sqlite3.Connection]:

@@ -27,7 +27,7 @@ from api import servers
 from api.procfs import memory, processor_time
 from hosts import fleet
 from hosts.requests import Asked, writes
-from hosts.running_operator import operator
+from hosts.running_operator import Operator, operator
 from ingot.api.baremetalhost import BARE_METAL_HOSTS
 from ingot.api.meta import Key
 from ingot.kube import Client
@@ -42,6 +42,8 @@ PEER = {
     "operator, memory": "146 MB",
 }
 IDLE = 60.0
+SILENCE = 3.0
+"""Seconds without an Event after which there is none left."""
 
 
 @dataclass
@@ -52,6 +54,8 @@ class Figures:
     all_in: float = 0.0
     half_in: float = 0.0
     floor_in: float = 0.0
+    all_written_in: float = 0.0
+    floor_written_in: float = 0.0
     writes: Counter[Asked] = field(default_factory=Counter)
     operator_cpu: float = 0.0
     operator_memory: float = 0.0
@@ -106,8 +110,8 @@ async def with_ingot(
             arrivals = await arriving
             found.all_in, found.half_in = max(arrivals.at.values()), arrivals.percentile(0.5)
             say(f"{found.hosts} hosts available after {found.all_in:.1f} s")
-            # Events are sent behind what they speak of.
-            await asyncio.sleep(3)
+            found.all_written_in = await _all_events_written(running) - begun
+            say(f"all Events written after {found.all_written_in:.1f} s")
             found.writes = writes(server.get("/metrics").decode()) - before_it - _by_the_user(found.hosts)
             found.operator_cpu, found.operator_memory = processor_time([running.pid]), memory([running.pid])
             found.server_cpu = processor_time(server.pids.values()) - cpu
@@ -122,6 +126,16 @@ async def with_ingot(
                 await _switch_some(client, min(found.hosts, 200))
                 after = running.histogram("ingot_backend_event_to_status_seconds")
                 found.quiet = _percentiles({bound: after[bound] - before[bound] for bound in after})
+
+
+async def _all_events_written(running: Operator) -> float:
+    """Events are sent behind what they speak of. When the last one was, on the clock of `perf_counter`."""
+    count, since = 0.0, time.perf_counter()
+    while time.perf_counter() - since < SILENCE:
+        await asyncio.sleep(0.5)
+        if (written := await asyncio.to_thread(running.events_written)) != count:
+            count, since = written, time.perf_counter()
+    return since
 
 
 def _by_the_user(hosts: int) -> Counter[Asked]:
@@ -148,27 +162,32 @@ def _percentiles(histogram: dict[float, float]) -> tuple[float, float]:
 
 
 @contextlib.contextmanager
-def bare_client(kubeconfig: Path, count: int) -> Iterator[None]:
+def bare_client(kubeconfig: Path, count: int) -> Iterator[subprocess.Popen[str]]:
     script = Path(__file__).parent / "floor_of_hosts.py"
     command = [sys.executable, str(script), str(kubeconfig), "fleet", str(count)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         process.stdout.readline()
-        yield
+        yield process
     finally:
         process.terminate()
         process.wait()
 
 
-async def until_the_floor_is_reached(kubeconfig: Path, count: int) -> float:
+async def until_the_floor_is_reached(
+    kubeconfig: Path, count: int, process: subprocess.Popen[str]
+) -> tuple[float, float]:
+    """Until all hosts are available, and until everything is written."""
     async with Client.from_kubeconfig(kubeconfig) as client:
         begun = time.perf_counter()
         arriving = asyncio.create_task(
             fleet.until(client, "fleet", count, fleet.available, begun, 60 + count)
         )
         await fleet.create(client, "fleet", count)
-        return max((await arriving).at.values())
+        arrivals = await arriving
+        await asyncio.to_thread(process.wait)
+        return max(arrivals.at.values()), time.perf_counter() - begun
 
 
 def measured(name: str, count: int, *, idle: float) -> Figures:
@@ -183,8 +202,10 @@ def measured(name: str, count: int, *, idle: float) -> Figures:
                 if part == "ingot":
                     asyncio.run(with_ingot(server, kubeconfig, place / "operator", found, idle=idle))
                 else:
-                    with bare_client(kubeconfig, count):
-                        found.floor_in = asyncio.run(until_the_floor_is_reached(kubeconfig, count))
+                    with bare_client(kubeconfig, count) as process:
+                        found.floor_in, found.floor_written_in = asyncio.run(
+                            until_the_floor_is_reached(kubeconfig, count, process)
+                        )
                     say(f"the floor took {found.floor_in:.1f} s")
         return found
 
@@ -199,6 +220,9 @@ def rows(found: Figures) -> list[list[str]]:
         ("time to half of them", f"{found.half_in:.1f} s"),
         ("the floor: the same writes and waits", f"{found.floor_in:.1f} s"),
         ("times the floor", f"{found.all_in / found.floor_in:.2f}"),
+        ("time to everything written, the last Event too", f"{found.all_written_in:.1f} s"),
+        ("the floor of that", f"{found.floor_written_in:.1f} s"),
+        ("times that floor", f"{found.all_written_in / found.floor_written_in:.2f}"),
         ("writes a host", f"{found.per_host():.2f}"),
         *(
             (f"of them {kind}", f"{found.per_host(kind):.2f}")

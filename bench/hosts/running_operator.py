@@ -42,6 +42,13 @@ class Operator:
         with urllib.request.urlopen(request, context=context, timeout=30) as answer:
             return str(answer.read().decode()).splitlines()
 
+    def events_written(self) -> float:
+        return sum(
+            float(line.rpartition(" ")[2])
+            for line in self.metrics()
+            if line.startswith("ingot_recorded_events_total{")
+        )
+
     def histogram(self, name: str) -> dict[float, float]:
         """Upper bound → how many were below it."""
         found = {}

@@ -67,6 +67,11 @@ class Client:
     async def close(self) -> None:
         await self._transport.close()
 
+    @property
+    def under_way(self) -> int:
+        """How many requests are not answered yet; watches do not count."""
+        return self._transport.under_way
+
     # Reading
 
     async def get(self, kind: Resource[T], key: Key) -> T:

@@ -1,9 +1,10 @@
 """Kubernetes Events: what happened to an object, told to whoever looks at it with `kubectl describe`.
 
 Owns their shape and their thrift. `record` never waits, never raises, and never costs more than a queue of bounded length;
-writing is a background task's business. The same thing said again within ten minutes raises the count of the Event that said
-it first, and what differs in its words alone becomes one Event after the first few. An Event is a courtesy: what the API does
-not take after a few tries is dropped and counted, and no decision may rest on it.
+writing is a background task's business. While the process has much to ask of the API, Events wait: what changes a host's state
+goes first, and of Events the warnings. The same thing said again within ten minutes raises the count of the Event that said it
+first, and what differs in its words alone becomes one Event after the first few. An Event is a courtesy: what the API does not
+take after a few tries is dropped and counted, and no decision may rest on it.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ REPEAT_WINDOW: Final = 600.0
 LONGEST_QUEUE: Final = 50_000
 """A rack of a few thousand hosts that wake together says some things about each of them."""
 WRITERS: Final = 8
+MANY_UNDER_WAY: Final = 8
+"""Requests of others. With more of them one writer goes on, so that Events come late and not never."""
 REMEMBERED: Final = 4096
 LONGEST_MESSAGE: Final = 1024
 ATTEMPTS: Final = 6
@@ -117,16 +120,26 @@ class _Written:
 class _Desk:
     """What waits to be written, in order, and what was written lately, the oldest first."""
 
-    waiting: OrderedDict[_Identity, _Waiting] = field(default_factory=OrderedDict)
+    warnings: OrderedDict[_Identity, _Waiting] = field(default_factory=OrderedDict)
+    news: OrderedDict[_Identity, _Waiting] = field(default_factory=OrderedDict)
     written: OrderedDict[_Identity, _Written] = field(default_factory=OrderedDict)
     in_flight: set[_Identity] = field(default_factory=set)
 
+    @property
+    def count(self) -> int:
+        return len(self.warnings) + len(self.news)
+
+    def pile(self, identity: _Identity) -> OrderedDict[_Identity, _Waiting]:
+        """Where it waits, or would."""
+        return self.warnings if identity.matter.type == "Warning" else self.news
+
     def take(self) -> tuple[_Identity, _Waiting] | None:
         """The next to be written. What happens during the write counts as a repetition, and is written after it."""
-        for identity in self.waiting:
-            if identity not in self.in_flight:
-                self.in_flight.add(identity)
-                return identity, self.waiting.pop(identity)
+        for pile in (self.warnings, self.news):
+            for identity in pile:
+                if identity not in self.in_flight:
+                    self.in_flight.add(identity)
+                    return identity, pile.pop(identity)
         return None
 
 
@@ -151,6 +164,7 @@ class EventRecorder:
         self._similar: SimilarMessages[_Matter] = SimilarMessages()
         self._closing = False
         self._full = False
+        self._writing = 0
         self._writers: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
@@ -180,40 +194,57 @@ class EventRecorder:
         identity = _Identity(matter, message)
         if self._similar.is_one_too_many(matter, message, asyncio.get_running_loop().time()):
             identity, message = _Identity(matter, None), f"{COMBINED}{message}"
-        waiting, time = self._desk.waiting, now()
-        if identity in waiting:
-            waiting[identity].times += 1
-            waiting[identity].last, waiting[identity].message = time, message
-        elif len(waiting) < self._longest_queue and not self._closing:
-            waiting[identity] = _Waiting(reference_to(obj), related, message, time, time, controller)
+        pile, time = self._desk.pile(identity), now()
+        if identity in pile:
+            pile[identity].times += 1
+            pile[identity].last, pile[identity].message = time, message
+        elif self._desk.count < self._longest_queue and not self._closing:
+            pile[identity] = _Waiting(reference_to(obj), related, message, time, time, controller)
             self._full = False
         else:
             self._overflow(identity)
             return
-        if len(self._writers) < WRITERS:
-            writer = asyncio.create_task(self._write_all(), name="event-recorder")
-            self._writers.add(writer)
-            writer.add_done_callback(self._writers.discard)
+        self._call_a_writer()
 
     async def close(self) -> None:
         """Write what waits, for a few seconds at most."""
         self._closing = True
+        for _ in range(WRITERS):
+            self._call_a_writer()
         if writers := list(self._writers):
             await asyncio.wait(writers, timeout=self._drain)
             for writer in writers:
                 writer.cancel()
             await asyncio.wait(writers)
-        for identity in self._desk.waiting:
+        for identity in (*self._desk.warnings, *self._desk.news):
             self._dropped(identity, "the recorder was closed before it could be written")
 
+    def _call_a_writer(self) -> None:
+        """One more, while there is work and room for one."""
+        if self._writing < (WRITERS if self._has_leisure() else 1) and self._desk.count:
+            self._writing += 1
+            writer = asyncio.create_task(self._write_all(), name="event-recorder")
+            self._writers.add(writer)
+            writer.add_done_callback(self._writers.discard)
+
+    def _has_leisure(self) -> bool:
+        """Whether Events may be written as fast as they can be: others ask for little, or this cannot wait any longer."""
+        others = self._client.under_way - len(self._desk.in_flight)
+        is_pressing = self._closing or self._desk.warnings or self._desk.count > self._longest_queue // 2
+        return bool(is_pressing) or others <= MANY_UNDER_WAY
+
     async def _write_all(self) -> None:
-        """Until nothing is left that nobody else is writing."""
-        while (taken := self._desk.take()) is not None:
-            identity, waiting = taken
-            try:
-                await self._write_patiently(identity, waiting)
-            finally:
-                self._desk.in_flight.discard(identity)
+        """Until nothing is left that nobody else is writing, or others have more to do than Events; then one stays."""
+        try:
+            while (self._writing == 1 or self._has_leisure()) and (taken := self._desk.take()) is not None:
+                identity, waiting = taken
+                try:
+                    await self._write_patiently(identity, waiting)
+                finally:
+                    self._desk.in_flight.discard(identity)
+                self._call_a_writer()
+        finally:
+            self._writing -= 1
 
     async def _write_patiently(self, identity: _Identity, waiting: _Waiting) -> None:
         name = _name(identity.reason)

@@ -61,6 +61,8 @@ class Transport:
         self._host = yarl.URL(access.server).authority
         self._connections = Connections(access, user_agent=user_agent)
         self._told: set[str] = set()
+        self.under_way = 0
+        """Requests that are not answered yet; streams do not count."""
 
     async def close(self) -> None:
         await self._connections.close()
@@ -105,6 +107,7 @@ class Transport:
     async def _once(self, call: Call, identity: Identity) -> bytes:
         if call.method != "GET":
             self._guard()
+        self.under_way += 1
         try:
             async with (
                 self._connections.session(identity.certificate) as session,
@@ -114,6 +117,8 @@ class Transport:
                 return await response.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise self._unavailable(error, call) from error
+        finally:
+            self.under_way -= 1
 
     async def _check(self, response: aiohttp.ClientResponse, call: Call) -> None:
         self._count(call, str(response.status))

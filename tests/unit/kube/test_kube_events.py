@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 import pytest
-from kube_scripted_api import ScriptedApi, Widget, hang_up, status
+from kube_scripted_api import WIDGET, ScriptedApi, Widget, hang_up, status
 
 from ingot.api.meta import ObjectMeta, ObjectReference
 from ingot.kube import Client, EventRecorder
@@ -167,6 +167,42 @@ async def test_events_of_many_objects_are_written_side_by_side_and_those_of_one_
         api.before_answer = None
     assert len(api.events()) == 20
     assert {event["count"] for event in api.events()} == {2}
+
+
+async def test_while_much_is_asked_of_the_api_events_wait_but_for_warnings(
+    api: ScriptedApi, client: Client, eventually: Eventually
+):
+    hold = asyncio.Event()
+    api.before_answer = hold.wait
+    many = [asyncio.create_task(client.create(WIDGET, widget(f"made-{number}"))) for number in range(12)]
+    await eventually(lambda: len(api.seen) == 12)
+    async with EventRecorder(client) as recorder:
+        for number in range(20):
+            say(recorder, "hello", about=widget(f"w{number}"))
+        await eventually(lambda: len(api.seen) == 13)
+        assert client.under_way == 13
+        recorder.record(widget("burning"), type="Warning", reason="Fire", message="it is on fire")
+        await eventually(lambda: len(api.seen) > 13)
+        assert api.seen[13].body["reason"] == "Fire"
+        hold.set()
+        api.before_answer = None
+        await asyncio.gather(*many)
+        await eventually(lambda: len(api.events()) == 21)
+
+
+async def test_a_desk_that_fills_up_is_emptied_whatever_else_is_asked_for(
+    api: ScriptedApi, client: Client, eventually: Eventually
+):
+    hold = asyncio.Event()
+    api.before_answer = hold.wait
+    many = [asyncio.create_task(client.create(WIDGET, widget(f"made-{number}"))) for number in range(12)]
+    await eventually(lambda: len(api.seen) == 12)
+    async with EventRecorder(client, longest_queue=10) as recorder:
+        for number in range(10):
+            say(recorder, "hello", about=widget(f"w{number}"))
+        await eventually(lambda: len(api.seen) > 13)
+        hold.set()
+        await asyncio.gather(*many)
 
 
 async def test_closing_without_a_server_does_not_hang(api: ScriptedApi, client: Client):

@@ -8,6 +8,7 @@ from ironic_room import Host, Room
 from stories import story
 
 from ingot.api.baremetalhost import Annotation
+from ingot.lab.faults import Faults
 
 
 async def switched(host: Host, since: int = 0) -> list[str]:
@@ -63,3 +64,18 @@ async def test_a_server_that_must_never_be_off_is_rebooted_in_one(room: Room) ->
     await host.until(lambda found: Annotation.REBOOT not in found.metadata.annotations, "rebooted")
     assert await switched(host, before) in (["GracefulRestart"], ["ForceRestart"])
     assert (await host.seen()).power == "On"
+
+
+@story
+async def test_a_system_that_does_not_heed_the_wish_to_shut_down_is_switched_off_hard(room: Room) -> None:
+    host = room.server()
+    await host.create(externallyProvisioned=True)
+    await host.reaches("externally provisioned")
+    await host.until_power(on=True)
+    before = len(await switched(host))
+    await host.behave(Faults(deaf_system=True))
+    await host.change(online=False)
+    # Its user hears that the polite way failed, and need not do anything.
+    await host.until(lambda found: found.status.error_type == "power management error", "warned")
+    await host.until_power(on=False)
+    assert await switched(host, before) == ["GracefulShutdown", "ForceOff"]

@@ -19,6 +19,7 @@ from ingot_ironic import (
     certificates,
     fast_key,
     one_life,
+    patient_heartbeats,
     quick_sqlite,
     save_hook,
     sqlite_turns,
@@ -82,6 +83,7 @@ class IngotDriver(notifier.Driver):
                 "quick_sqlite": quick_sqlite.install,
                 "sqlite_turns": sqlite_turns.install,
                 "certificates": certificates.install,
+                "patient_heartbeats": patient_heartbeats.install,
                 "unbroken_deploy": unbroken_deploy.install,
             }
         )

@@ -38,6 +38,8 @@ class Faults(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defa
     """Every reset is answered with an error."""
     power_stuck: bool = False
     """A reset is answered well, and nothing changes."""
+    deaf_system: bool = False
+    """What runs on the server does not heed the wish to shut down."""
     power_lie: Literal["", "On", "Off"] = ""
     """What the BMC says of the power, whatever it is."""
     fail_insert_media: bool = False

@@ -98,7 +98,9 @@ class Machine:
                     await self._switch_off()
                 case "On" | "ForceOn" | "PushPowerButton" if not on:
                     await self._switch_on()
-                case "GracefulShutdown" | "GracefulRestart" | "PushPowerButton" if on:
+                case "GracefulShutdown" | "GracefulRestart" | "PushPowerButton" if (
+                    on and not self.chassis.faults.deaf_system
+                ):
                     self._shutdown = asyncio.create_task(self._stop_slowly(again=kind == "GracefulRestart"))
             await self.chassis.save()
 

@@ -12,7 +12,7 @@ from ingot.api.firmwareschema import FIRMWARE_SCHEMAS, SettingSchema
 from ingot.api.hostfirmwaresettings import HOST_FIRMWARE_SETTINGS
 from ingot.api.hostupdatepolicy import HOST_UPDATE_POLICIES
 from ingot.api.meta import Key
-from ingot.provisioner import Busy
+from ingot.provisioner import Busy, Failed
 
 
 async def test_a_registered_host_has_its_settings_and_their_schema_beside_it(rack: Rack) -> None:
@@ -125,19 +125,27 @@ async def test_a_host_does_not_become_available_before_its_firmware_was_read(rac
     assert (await settings_of(rack, key)).present()
 
 
-async def test_the_firmware_is_read_again_after_an_inspection_and_not_in_between(rack: Rack) -> None:
+async def test_the_firmware_is_read_after_an_inspection_and_not_in_between(rack: Rack) -> None:
     rack.backend.hold("inspect", Busy("looking"))
     key = await rack.host()
     await rack.until_state(key, "inspecting")
-    await until_settings(rack, key, lambda found: bool(found.present()))
+    await until_settings(rack, key, lambda found: not found.present())
     rack.backend.machines[key].settings["QuietBoot"] = "false"
     rack.backend.tell(key)
     await rack.settle()
-    assert (await settings_of(rack, key)).present()["QuietBoot"] == "true"
+    assert not (await settings_of(rack, key)).present()
     rack.backend.let_go("inspect")
     rack.backend.tell(key)
     await rack.until_state(key, "available")
     assert (await settings_of(rack, key)).present()["QuietBoot"] == "false"
+
+
+async def test_the_firmware_of_a_machine_whose_inspection_fails_is_shown(rack: Rack) -> None:
+    rack.backend.hold("inspect", Failed("no disks found"))
+    key = await rack.host()
+    await rack.until_error(key, "no disks found")
+    rack.backend.tell(key)
+    await until_settings(rack, key, lambda found: bool(found.present()))
 
 
 async def test_a_new_record_of_the_machine_is_a_reason_to_read_its_firmware(rack: Rack) -> None:

@@ -90,8 +90,12 @@ class Stage(ABC):
         """The next attempts at this verb fail."""
 
     @abstractmethod
-    def lose_memory(self) -> None:
+    async def lose_memory(self) -> None:
         """The back end forgets its hosts; the machine goes on."""
+
+    @abstractmethod
+    async def all_told(self) -> None:
+        """Until everything that has happened is known to who was to be told."""
 
     @abstractmethod
     async def look_around(self, census: Census) -> None:
@@ -221,6 +225,7 @@ class Play:
     async def provisioned(self) -> None:
         await self.inspected()
         assert await self.provision() == Ready(None)
+        await self.stage.all_told()
         self.permit.asked.clear()
 
 

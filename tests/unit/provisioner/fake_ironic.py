@@ -222,6 +222,11 @@ class FakeIronic:
                 why = f"The {state} state can't be resumed by conductor 127.0.0.1. Moving to fail state."
                 self.fail(node["uuid"], why)
 
+    def was_inspected(self, uuid: str, inventory: dict[str, Any]) -> None:
+        """Some time ago."""
+        self.inventories[uuid] = {"inventory": inventory}
+        self.node(uuid)["inspection_finished_at"] = datetime.now(UTC).isoformat()
+
     def inspected(self, name: str, inventory: dict[str, Any]) -> None:
         self.inventories[self.node(name)["uuid"]] = {"inventory": inventory, "plugin_data": {}}
         self.finish(name)

@@ -20,6 +20,7 @@ WATCHED = (
     "last_error",
     "health",
     "instance_uuid",
+    "inspection_finished_at",
     "provision_updated_at",
     "clean_step",
     "deploy_step",

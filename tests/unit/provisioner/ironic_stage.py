@@ -215,20 +215,27 @@ class IronicStage(Stage):
         else:
             self._fails[verb] = times
 
-    def lose_memory(self) -> None:
+    async def lose_memory(self) -> None:
         self.ironic.lose_database()
+        self._starts_anew()
+        await self.all_told()
+
+    async def all_told(self) -> None:
+        await self._plugin.delivered()
+
+    def _starts_anew(self) -> None:
+        """A conductor that starts says so under a name that nobody has heard before."""
+        self._plugin.sender = f"{self._plugin.sender}-again"
+        self._plugin.heartbeat()
 
     async def look_around(self, census: Census) -> None:
         self.backend.follow(census)
-        # After a sender that nobody has heard before all nodes are listed.
+        # Then all nodes are listed.
         lists = self.ironic.requests.count("GET /v1/nodes")
-        self._plugin.sender = f"{self._plugin.sender}-again"
-        self._plugin.heartbeat()
+        self._starts_anew()
         await until(lambda: self.ironic.requests.count("GET /v1/nodes") > lists)
 
     def away(self, away: bool) -> None:
         self.ironic.errors_left = 10**6 if away else 0
         if not away:
-            # A conductor that starts says so under a name that nobody has heard before.
-            self._plugin.sender = f"{self._plugin.sender}-again"
-            self._plugin.heartbeat()
+            self._starts_anew()

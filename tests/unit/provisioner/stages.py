@@ -51,8 +51,11 @@ class DemoStage(Stage):
         self._script = Script(default=self._script.default, hosts={str(KEY): spoilt})
         self.backend.play(self._script)
 
-    def lose_memory(self) -> None:
+    async def lose_memory(self) -> None:
         self.backend.lose_memory()
+
+    async def all_told(self) -> None:
+        """It tells at once."""
 
     async def look_around(self, census: Census) -> None:
         # It looks as soon as it is told whom there is.

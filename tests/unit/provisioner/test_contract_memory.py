@@ -33,7 +33,7 @@ async def test_a_host_that_is_not_known_has_to_be_registered_first(play: Play):
 )
 async def test_after_its_memory_is_lost_the_back_end_says_so_and_does_nothing(play: Play, verb: str):
     await play.provisioned()
-    play.stage.lose_memory()
+    await play.stage.lose_memory()
     assert isinstance(await getattr(play, verb)(), NotRegistered)
     assert isinstance(await play.power(Power.OFF), NotRegistered)
     assert play.stage.powered_on()
@@ -43,7 +43,7 @@ async def test_after_its_memory_is_lost_the_back_end_says_so_and_does_nothing(pl
 
 async def test_a_running_host_is_adopted_and_never_touched(play: Play):
     await play.provisioned()
-    play.stage.lose_memory()
+    await play.stage.lose_memory()
     play.id = ""
     await play.registered()
     for _ in range(2):
@@ -57,7 +57,7 @@ async def test_a_running_host_is_adopted_and_never_touched(play: Play):
 
 async def test_what_was_adopted_can_be_deprovisioned(play: Play):
     await play.provisioned()
-    play.stage.lose_memory()
+    await play.stage.lose_memory()
     play.id = ""
     await play.registered()
     await play.adopt()
@@ -88,7 +88,7 @@ async def test_a_deleted_host_is_forgotten(play: Play):
 async def test_a_subscription_is_found_again_by_a_back_end_that_forgot_it(play: Play):
     await play.provisioned()
     first = await play.subscribe()
-    play.stage.lose_memory()
+    await play.stage.lose_memory()
     play.id = ""
     await play.registered()
     await play.adopt()

@@ -62,9 +62,8 @@ async def test_settings_come_with_what_they_can_be_and_who_made_the_machine(back
         },
         NOTHING_SAID | {"name": "Tag", "value": None, "attribute_type": "Invented", "max_length": 16},
     ]
-    ironic.inventories[known.backend_id] = {
-        "inventory": {"system_vendor": {"manufacturer": "Acme", "product_name": "Anvil 9"}}
-    }
+    maker = {"manufacturer": "Acme", "product_name": "Anvil 9"}
+    ironic.was_inspected(known.backend_id, {"system_vendor": maker})
     assert await backend.firmware_settings(known) == Ready(
         FirmwareReport(
             settings={"Turbo": "Enabled", "Delay": "7", "Tag": ""},

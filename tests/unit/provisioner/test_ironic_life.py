@@ -86,13 +86,13 @@ async def test_an_inspection_ends_with_what_the_ramdisk_found(backend, ironic, p
 
 
 async def test_a_host_that_was_inspected_is_not_inspected_again(backend, ironic, known, guard):
-    ironic.inventories[known.backend_id] = {"inventory": INVENTORY}
+    ironic.was_inspected(known.backend_id, INVENTORY)
     assert isinstance(await inspect(backend, known, guard), Ready)
     assert ironic.asked("PUT") == 0
 
 
 async def test_a_wish_to_look_anew_is_fulfilled_once_for_each_name(backend, ironic, known, guard):
-    ironic.inventories[known.backend_id] = {"inventory": INVENTORY}
+    ironic.was_inspected(known.backend_id, INVENTORY)
     for times, name in enumerate(["monday", "tuesday"], 1):
         assert isinstance(await inspect(backend, known, guard, renewal=name), Busy)
         ironic.inspected(NODE, INVENTORY)
@@ -104,7 +104,7 @@ async def test_a_wish_to_look_anew_is_fulfilled_once_for_each_name(backend, iron
 
 
 async def test_a_wish_to_look_anew_survives_the_operator(backend, ironic, where, known, guard):
-    ironic.inventories[known.backend_id] = {"inventory": INVENTORY}
+    ironic.was_inspected(known.backend_id, INVENTORY)
     # The operator dies when it has noted the order and Ironic has not heard of it.
     ironic.lost_verb = "inspect"
     with pytest.raises(BackendUnavailable):
@@ -119,7 +119,7 @@ async def test_a_wish_to_look_anew_survives_the_operator(backend, ironic, where,
 
 
 async def test_a_look_for_which_ironic_had_nobody_is_still_to_be_taken(backend, ironic, known, guard):
-    ironic.inventories[known.backend_id] = {"inventory": INVENTORY}
+    ironic.was_inspected(known.backend_id, INVENTORY)
     ironic.no_worker_for = "inspect"
     with pytest.raises(BackendUnavailable):
         await inspect(backend, known, guard, renewal="monday")
@@ -129,7 +129,7 @@ async def test_a_look_for_which_ironic_had_nobody_is_still_to_be_taken(backend, 
 
 async def test_a_failed_look_is_not_taken_for_one_after_something_else_went_on(backend, ironic, known, guard):
     """The inventory that Ironic has is from before the request, whoever moved the node on."""
-    ironic.inventories[known.backend_id] = {"inventory": INVENTORY}
+    ironic.was_inspected(known.backend_id, INVENTORY)
     await inspect(backend, known, guard, renewal="monday")
     ironic.fail(NODE, "no disks found")
     assert isinstance(await deprovision(backend, known, guard), Busy)

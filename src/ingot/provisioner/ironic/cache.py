@@ -6,7 +6,8 @@ calls, and the bulk list. The rules:
 - A read that began before a push event or another newer answer does not undo it (`learned`): each read notes with `moment()`
   when it began, each entry when it was last known to be true.
 - A push event applies the fields it carries. One that carries none, or names a node we do not know, only says "look again":
-  the entry is `doubted`, and nobody answers from it until it was read afresh.
+  the entry is `doubted`, and nobody answers from it until it was read afresh, or an event says that Ironic is at work on it:
+  what we asked for has begun then, and its end is an event too.
 - A node that was removed stays removed for every read that began before.
 - A complete list removes what it does not hold, unless that became known after the list began.
 
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 import msgspec
 
 from ingot.provisioner.ironic.model import Json, Node
+from ingot.provisioner.ironic.states import is_busy
 
 Moment = int
 
@@ -67,6 +69,15 @@ class NodeCache:
         entry = self._entries.get(uuid)
         return entry is None or entry.doubted
 
+    def uuid_of(self, ident: str) -> str:
+        """Of a uuid or a name; "" for what is not known."""
+        return ident if ident in self._entries else self._uuids.get(ident, "")
+
+    def is_as_read(self, uuid: str, began: Moment) -> bool:
+        """Whether nothing was heard of the node, or asked of it, since the read that began then."""
+        entry = self._entries.get(uuid)
+        return entry is not None and not entry.doubted and entry.true_at == began
+
     def learned(self, node: Node, began: Moment) -> bool:
         """The answer to a read or write of ours. Whether it changed what was known."""
         if self._removed.get(node.uuid, -1) > began:
@@ -90,7 +101,7 @@ class NodeCache:
             self._heard_of[uuid] = self.moment()
             return None
         node = _with_fields(entry.node, name, fields)
-        doubted = entry.doubted or node is None or not fields
+        doubted = node is None or not fields or (entry.doubted and not in_flight(node))
         self._put(node or entry.node, self.moment())
         self._entries[uuid].doubted = doubted
         return self._entries[uuid].node
@@ -138,6 +149,11 @@ class NodeCache:
         self._entries[node.uuid] = _Entry(node, true_at)
         if node.name:
             self._uuids[node.name] = node.uuid
+
+
+def in_flight(node: Node) -> bool:
+    """Whether Ironic is doing something with the node that ends by itself."""
+    return is_busy(node.provision_state) or node.target_power_state is not None
 
 
 def _with_fields(node: Node, name: str | None, fields: dict[str, Json]) -> Node | None:

@@ -1,9 +1,10 @@
 """Doing what a decision says, a few steps at a time, and never waiting for Ironic to finish.
 
-A call goes: what memory says is under way is answered from memory; otherwise the node is read afresh, decided on, and one
-step is done; when that step needs no waiting the node is read again. Nothing is decided on old knowledge that ends in an
-act, in `Ready` or in `Failed`. Ironic's lock, a state that moved on between reading and acting, a record that cannot be
-changed right now: all of it is `Busy` with an appointment to look again.
+A call goes: what memory says is under way is answered from memory; otherwise the node is read, decided on, and one step is
+done; when that step needs no waiting the node is read again. Nothing is decided on old knowledge that ends in an act, in `Ready`
+or in `Failed`: what was read a moment ago is not old while Ironic tells of every change and has told of none. Ironic's lock, a
+state that moved on between reading and acting, a record that cannot be changed right now: all of it is `Busy` with an appointment
+to look again.
 
 This is also where the one guard stands: no step that can cost somebody something reaches Ironic before the permit was asked, for
 the node that was read a moment ago.
@@ -20,7 +21,7 @@ from ingot.provisioner.ironic.attempts import Retry, Scope
 from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Unregistered, Wait, busy
 from ingot.provisioner.ironic.errors import BadRequest, Conflict, NotFound, WrongState
 from ingot.provisioner.ironic.model import FullNode, Node
-from ingot.provisioner.ironic.nodes import Nodes, sight
+from ingot.provisioner.ironic.nodes import GOOD_FOR, GOOD_FOR_ACTS, Nodes, sight
 from ingot.provisioner.ironic.reasons import explain, shorten
 from ingot.provisioner.ironic.rules import Verb
 
@@ -48,8 +49,9 @@ async def carry_out(
     known = nodes.known(host)
     if known is not None and isinstance(waiting := under_way(known, nodes.now()), Wait):
         return Busy(waiting.why, waiting.detail, waiting.begun)
+    within = GOOD_FOR
     for _ in range(MOST_STEPS):
-        node = await nodes.fresh(host)
+        node = await nodes.fresh(host, within=within)
         if node is None:
             return NotRegistered(nodes.gone(host))
         decision = decide(node, await nodes.retry(host, node, scope, again=again))
@@ -64,6 +66,9 @@ async def carry_out(
                 return NotRegistered(why)
             case Fail():
                 return await nodes.failure(decision, node, scope)
+        if decision in verb.acts and not nodes.is_recent(node, GOOD_FOR_ACTS):
+            within = GOOD_FOR_ACTS
+            continue
         if (refused := await _refused(verb, decision, permit, see(node))) is not None:
             return refused
         if (outcome := await _do(nodes, host, deeds[decision], node)) is not None:
@@ -85,6 +90,8 @@ async def _refused(verb: Verb, step: Step, permit: Permit | None, sight: Sight) 
 async def _do(
     nodes: Nodes, host: HostRef, deed: Deed, node: FullNode
 ) -> Busy | Failed | NotRegistered | None:
+    # Whatever comes of it, the node is not as it was read any more.
+    nodes.cache.doubt(node.uuid)
     try:
         return await deed(node)
     except WrongState:

@@ -27,7 +27,8 @@ async def firmware_settings(nodes: Nodes, host: HostRef) -> Ready[FirmwareReport
     if isinstance(found, NotRegistered):
         return found
     # Nobody asks for the maker of settings that are not there.
-    return Ready(report(found, await _vendor(nodes, host) if found else Vendor()))
+    node = await nodes.fresh(host) if found else None
+    return Ready(report(found, await nodes.vendor(node) if node is not None else Vendor()))
 
 
 async def firmware_components(nodes: Nodes, host: HostRef) -> Ready[tuple[Component, ...]] | NotRegistered:
@@ -85,12 +86,3 @@ async def _told(
     except (NotFound, BadRequest):
         # Either the node is gone, or its driver has no such thing to tell.
         return [] if await nodes.fresh(host) is not None else NotRegistered(nodes.gone(host))
-
-
-async def _vendor(nodes: Nodes, host: HostRef) -> Vendor:
-    """Who made the machine, where an inspection has found it out."""
-    try:
-        data = await nodes.client.inventory(nodes.ident(host))
-    except NotFound:
-        return Vendor()
-    return data.inventory.system_vendor or Vendor()

@@ -17,8 +17,7 @@ from ingot.provisioner.ironic.attempts import Retry
 from ingot.provisioner.ironic.begun import Kind
 from ingot.provisioner.ironic.carrying_out import Deed, carry_out
 from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, busy
-from ingot.provisioner.ironic.errors import NotFound
-from ingot.provisioner.ironic.inventory import InspectionData, hardware_details
+from ingot.provisioner.ironic.inventory import hardware_details
 from ingot.provisioner.ironic.model import FullNode, Node
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.rules import (
@@ -72,7 +71,7 @@ async def inspect(
     outcome = await _look(nodes, host, wanted, permit=permit, again=again)
     if not isinstance(outcome, FullNode):
         return outcome
-    if (data := await _found(nodes, outcome)) is not None:
+    if (data := await nodes.inventory(outcome)) is not None:
         return Ready(hardware_details(data))
     # The state was read before the result, so the result cannot have come in between: there was no inspection, or one that
     # has ended without leaving anything, and nothing more will come of it.
@@ -118,10 +117,3 @@ async def _look(
     return await carry_out(
         nodes, host, INSPECT, decide, deeds, again=again, permit=permit, under_way=under_way
     )
-
-
-async def _found(nodes: Nodes, node: FullNode) -> InspectionData | None:
-    try:
-        return await nodes.client.inventory(node.uuid)
-    except NotFound:
-        return None

@@ -1,19 +1,24 @@
 """The node behind a host: found, read afresh, changed, and looked at before anything is destroyed.
 
 Owns the bridge between client and cache: every answer of Ironic that shows a node goes into the cache with the moment its
-request began. What may cost somebody something is asked for before it is done, in `carrying_out`.
+request began. While Ironic pushes, a node of which nothing was heard since it was read is still as it was read, and is not asked
+for again for a while; every request costs Ironic what it could do for other hosts. What may cost somebody something is asked for
+before it is done, in `carrying_out`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Final
 
 from ingot.provisioner import Failed, HostRef, Sight
 from ingot.provisioner.changes import Changes
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.attempts import Attempts, Retry, Scope
-from ingot.provisioner.ironic.cache import NodeCache
+from ingot.provisioner.ironic.cache import Moment, NodeCache
 from ingot.provisioner.ironic.client import IronicClient
 from ingot.provisioner.ironic.decisions import Fail
 from ingot.provisioner.ironic.errors import NotFound, Refused
@@ -23,9 +28,15 @@ from ingot.provisioner.ironic.interruptions import (
     switching_was_interrupted,
     was_interrupted,
 )
+from ingot.provisioner.ironic.inventory import InspectionData, Vendor
 from ingot.provisioner.ironic.model import FullNode, HistoryEntry, Json, Node, PatchOperation
 from ingot.provisioner.ironic.names import node_name
 from ingot.provisioner.ironic.reasons import explain, known_cause, newest_error, refuses_credentials
+
+GOOD_FOR: Final = 30.0
+"""Seconds that a node counts as read afresh, if nothing is heard of it."""
+GOOD_FOR_ACTS: Final = 5.0
+"""The same, where what follows may cost somebody something."""
 
 
 def sight(node: Node, *, unfinished: bool = False) -> Sight:
@@ -47,13 +58,32 @@ def powered_on(node: Node) -> bool | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A node as Ironic showed it."""
+
+    node: FullNode
+    began: Moment
+    at: float
+
+
 class Nodes:
     """Reads and changes nodes, and remembers what it saw."""
 
-    def __init__(self, client: IronicClient, cache: NodeCache, changes: Changes) -> None:
+    def __init__(
+        self,
+        client: IronicClient,
+        cache: NodeCache,
+        changes: Changes,
+        is_told: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`is_told`: whether every change of a node is heard of right now."""
         self.client = client
         self.cache = cache
         self.changes = changes
+        self._is_told = is_told
+        self._reads: dict[str, _Read] = {}
+        self._vendors: dict[str, tuple[datetime, Vendor]] = {}
         self.attempts = Attempts()
         self.interruptions = Interruptions()
 
@@ -69,24 +99,47 @@ class Nodes:
         """What Ironic knows the host by."""
         return host.backend_id or node_name(host.key)
 
-    async def fresh(self, host: HostRef) -> FullNode | None:
-        """The node as it is right now; None if Ironic does not know it."""
-        return await self.read(self.ident(host))
+    async def fresh(self, host: HostRef, *, within: float = GOOD_FOR) -> FullNode | None:
+        """The node as it is; None if Ironic does not know it."""
+        return await self.read(self.ident(host), within=within)
 
-    async def read(self, ident: str) -> FullNode | None:
+    async def read(self, ident: str, *, within: float = GOOD_FOR) -> FullNode | None:
+        """`within`: seconds that an earlier answer may be old, if nothing was heard of the node since."""
+        known = self._reads.get(self.cache.uuid_of(ident))
+        if known is not None and self._still_holds(known, within):
+            return known.node
         began = self.cache.moment()
         try:
             node = await self.client.node(ident)
         except NotFound:
             self.cache.removed(ident)
+            self._vendors.pop(ident, None)
             return None
-        self.cache.learned(node.remembered(), began)
+        self._seen(node, began)
         return node
+
+    def is_recent(self, node: FullNode, within: float) -> bool:
+        """Whether nothing speaks against the node being like this now."""
+        known = self._reads.get(node.uuid)
+        return known is not None and known.node is node and _age(known) <= within
+
+    def _still_holds(self, known: _Read, within: float) -> bool:
+        return (
+            self._is_told() and _age(known) <= within and self.cache.is_as_read(known.node.uuid, known.began)
+        )
+
+    def _seen(self, node: FullNode, began: Moment) -> None:
+        self.cache.learned(node.remembered(), began)
+        # The oldest stand first, because each is put behind the others.
+        self._reads.pop(node.uuid, None)
+        self._reads[node.uuid] = _Read(node, began, time.monotonic())
+        while _age(oldest := next(iter(self._reads.values()))) > GOOD_FOR:
+            del self._reads[oldest.node.uuid]
 
     async def create(self, record: dict[str, Json]) -> FullNode:
         began = self.cache.moment()
         node = await self.client.create_node(record)
-        self.cache.learned(node.remembered(), began)
+        self._seen(node, began)
         return node
 
     async def patch(self, node: FullNode, patch: Sequence[PatchOperation]) -> FullNode:
@@ -95,8 +148,27 @@ class Nodes:
             return node
         began = self.cache.moment()
         changed = await self.client.patch_node(node.uuid, patch)
-        self.cache.learned(changed.remembered(), began)
+        self._seen(changed, began)
         return changed
+
+    async def inventory(self, node: FullNode) -> InspectionData | None:
+        """What the last inspection has found. Nothing, where none has ended well since it was last begun."""
+        if node.inspection_finished_at is None:
+            return None
+        try:
+            data = await self.client.inventory(node.uuid)
+        except NotFound:
+            return None
+        self._vendors[node.uuid] = node.inspection_finished_at, data.inventory.system_vendor or Vendor()
+        return data
+
+    async def vendor(self, node: FullNode) -> Vendor:
+        """Who made the machine, where an inspection has found it out."""
+        at, vendor = self._vendors.get(node.uuid, (None, Vendor()))
+        if at == node.inspection_finished_at:
+            return vendor
+        data = await self.inventory(node)
+        return (data.inventory.system_vendor if data else None) or Vendor()
 
     async def ask_state(self, node: Node, target: str, **arguments: Json) -> None:
         """Asks for a change of state, and notes that its failure has to be told."""
@@ -169,3 +241,7 @@ class Nodes:
     def look_again(self, host: HostRef, seconds: float) -> None:
         """For what ends without an event, such as a lock that somebody holds."""
         self.changes.later(host.key, seconds)
+
+
+def _age(known: _Read) -> float:
+    return time.monotonic() - known.at

@@ -70,7 +70,9 @@ class IronicProvisioner:
     def __init__(self, access: IronicAccess, push: PushListen | None = None) -> None:
         self._client = IronicClient(access)
         self._changes = Changes()
-        self._nodes = Nodes(self._client, NodeCache(), self._changes)
+        self._nodes = Nodes(
+            self._client, NodeCache(), self._changes, is_told=lambda: self._watch.push_is_heard
+        )
         self._orphans = Orphans(self._nodes, access.orphaned_after)
         self._trials = Trials(self._client, self._changes)
         self._registrar = Registrar(self._nodes, self._trials, access.ramdisk, access.site)

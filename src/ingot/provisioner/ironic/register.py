@@ -220,6 +220,7 @@ class Registrar:
             try:
                 await self._nodes.ask_state(node, "manage")
             except WrongState:
+                self._nodes.cache.doubt(node.uuid)
                 continue
             return Busy(states.sentence(states.VERIFYING))
         self._nodes.look_again(host, LOCK_PATIENCE)

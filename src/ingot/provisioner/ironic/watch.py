@@ -17,13 +17,12 @@ from typing import Final, Protocol
 
 from ingot.provisioner import EVERYTHING, BackendError
 from ingot.provisioner.changes import Changes
-from ingot.provisioner.ironic.cache import NodeCache
+from ingot.provisioner.ironic.cache import NodeCache, in_flight
 from ingot.provisioner.ironic.deadlines import overdue
 from ingot.provisioner.ironic.metrics import LISTS, PATCHES, PUSH_GAPS, PUSH_IS_HEARD
 from ingot.provisioner.ironic.model import Node
 from ingot.provisioner.ironic.names import host_key
 from ingot.provisioner.ironic.push import PushLedger, PushMessage
-from ingot.provisioner.ironic.states import is_busy
 
 SAFETY_NET: Final = 60.0
 WITHOUT_PUSH: Final = 2.0
@@ -31,11 +30,6 @@ PUSH_IS_SILENT_AFTER: Final = 30.0
 RETRY: Final = 2.0
 
 log = logging.getLogger(__name__)
-
-
-def in_flight(node: Node) -> bool:
-    """Whether Ironic is doing something with the node that ends by itself."""
-    return is_busy(node.provision_state) or node.target_power_state is not None
 
 
 class Lister(Protocol):

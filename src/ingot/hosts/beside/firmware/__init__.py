@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from ingot.api.baremetalhost import State
 from ingot.hosts.beside.firmware.components import (
     components_of,
     judge_components,
@@ -44,7 +45,9 @@ async def look_after_firmware(p: Pass) -> None:
     await own_policy(p)
     settings = await settings_of(p)
     if is_unread(p) or must_be_read(p, settings):
-        await read_firmware(p)
+        # After an inspection it is read anyway, and then it is known whose firmware it is.
+        if p.state not in (State.REGISTERING, State.INSPECTING) or p.status.error_type:
+            await read_firmware(p)
         return
     await judge_settings(p, settings)
     await judge_components(p, await components_of(p))

@@ -144,7 +144,7 @@ async def test_the_firmware_of_a_machine_whose_inspection_fails_is_shown(rack: R
     rack.backend.hold("inspect", Failed("no disks found"))
     key = await rack.host()
     await rack.until_error(key, "no disks found")
-    rack.backend.tell(key)
+    await rack.change(key, {"online": False})
     await until_settings(rack, key, lambda found: bool(found.present()))
 
 

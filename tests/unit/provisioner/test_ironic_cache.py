@@ -51,6 +51,37 @@ def test_an_event_without_fields_makes_the_entry_doubted_until_it_is_read():
     assert not cache.is_doubted("a")
 
 
+def test_an_event_that_shows_ironic_at_work_ends_the_doubt_and_one_that_shows_it_at_rest_may_be_old():
+    cache = NodeCache()
+    cache.learned(A, cache.moment())
+    cache.doubt("a")
+    cache.pushed("a", "ns~a", {"provision_state": "enroll"})
+    assert cache.is_doubted("a")
+    cache.pushed("a", "ns~a", {"provision_state": "verifying"})
+    assert not cache.is_doubted("a")
+    cache.doubt("a")
+    cache.pushed("a", "ns~a", {"provision_state": "manageable", "target_power_state": "power on"})
+    assert not cache.is_doubted("a")
+
+
+def test_a_read_holds_until_something_is_heard_of_the_node_or_asked_of_it():
+    cache = NodeCache()
+    for spoil in (
+        lambda: cache.pushed("a", "ns~a", {"provision_state": "active"}),
+        lambda: cache.pushed("a", "ns~a", {}),
+        lambda: cache.doubt("a"),
+        cache.doubt_all,
+        lambda: cache.removed("a"),
+    ):
+        began = cache.moment()
+        cache.learned(A, began)
+        assert cache.is_as_read("a", began)
+        assert cache.uuid_of("ns~a") == cache.uuid_of("a") == "a"
+        spoil()
+        assert not cache.is_as_read("a", began)
+    assert cache.uuid_of("ns~a") == ""
+
+
 def test_a_read_that_began_before_something_was_asked_does_not_say_what_came_of_it():
     cache = NodeCache()
     cache.learned(A, cache.moment())

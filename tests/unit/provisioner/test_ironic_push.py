@@ -254,3 +254,36 @@ async def test_push_heals_after_the_operator_was_restarted(where, ironic, listen
         assert second.push_is_heard
         assert (await second.vitals(host)).powered_on is True
         await again.stop()
+
+
+async def test_a_node_of_which_nothing_was_heard_since_it_was_read_is_not_read_again(
+    backend, ironic, plugin, host, guard
+):
+    node = ironic.add_node(NODE, "active", power_state="power on")
+    plugin.heartbeat()
+
+    async def reads() -> int:
+        """How often the node is read for something that is so already."""
+        before = ironic.asked(f"GET /v1/nodes/{NODE}")
+        answer = await backend.set_power(host, Power.ON, mode=PowerOffMode.HARD, permit=guard, again=False)
+        assert answer == Ready(None)
+        return ironic.asked(f"GET /v1/nodes/{NODE}") - before
+
+    async with asyncio.timeout(60):
+        # All nodes are listed first, because this plugin was never heard before.
+        while await reads():
+            await asyncio.sleep(0.05)
+    ironic.change(NODE, last_error="something happened")
+    await plugin.delivered()
+    assert [await reads(), await reads()] == [1, 0]
+    # Somebody changed its record, of which the news says only that it is another.
+    plugin.changed(node, deleted=False)
+    await plugin.delivered()
+    assert await reads() == 1
+
+
+async def test_without_push_a_node_is_read_each_time(backend, ironic, host, guard):
+    ironic.add_node(NODE, "active", power_state="power on")
+    for times in (1, 2, 3):
+        await backend.set_power(host, Power.ON, mode=PowerOffMode.HARD, permit=guard, again=False)
+        assert ironic.asked(f"GET /v1/nodes/{NODE}") == times

@@ -4,7 +4,8 @@
     async def test_a_host_is_powered_off(room: Room) -> None: ...
 
 When the first story of a session is awaited, all that were collected begin; each test then waits for its own. Together they take
-the time of the longest, not of all. A story takes the room and, where it is a table of stories, the values of its row.
+the time of the longest, not of all; so those that take minutes, because Ironic waits for that long, are marked as `long_story`
+and begin first. A story takes the room and, where it is a table of stories, the values of its row.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ AT_ONCE = 10
 """With more of them Ironic is only slower, until its own clocks run out."""
 
 _stories: dict[tuple[str, str], Tell] = {}
+_long: set[Tell] = set()
 _told: dict[str, asyncio.Task[None]] = {}
 
 
@@ -42,6 +44,12 @@ def story(tell: Tell) -> Tell:
     return pytest.mark.asyncio(loop_scope="session")(test)
 
 
+def long_story(tell: Tell) -> Tell:
+    """The same, of one that is begun before the others."""
+    _long.add(tell)
+    return story(tell)
+
+
 def _begin(room: Room, items: Iterable[pytest.Item]) -> None:
     turns = asyncio.Semaphore(AT_ONCE)
 
@@ -49,12 +57,15 @@ def _begin(room: Room, items: Iterable[pytest.Item]) -> None:
         async with turns:
             await tell(room, **row)
 
-    for item in items:
-        if isinstance(item, pytest.Function) and (
-            tell := _stories.get((item.module.__name__, item.originalname))
-        ):
-            row = item.callspec.params if hasattr(item, "callspec") else {}
-            _told[item.nodeid] = asyncio.create_task(told(tell, row))
+    collected = [
+        (item, tell)
+        for item in items
+        if isinstance(item, pytest.Function)
+        and (tell := _stories.get((item.module.__name__, item.originalname)))
+    ]
+    for item, tell in sorted(collected, key=lambda one: one[1] not in _long):
+        row = item.callspec.params if hasattr(item, "callspec") else {}
+        _told[item.nodeid] = asyncio.create_task(told(tell, row))
 
 
 async def all_told(room: Room, items: Iterable[pytest.Item]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from ironic_room import Host, Room
-from stories import story
+from stories import long_story, story
 
 from ingot.api.baremetalhost import Annotation
 from ingot.lab.faults import Faults
@@ -66,7 +66,7 @@ async def test_a_server_that_must_never_be_off_is_rebooted_in_one(room: Room) ->
     assert (await host.seen()).power == "On"
 
 
-@story
+@long_story
 async def test_a_system_that_does_not_heed_the_wish_to_shut_down_is_switched_off_hard(room: Room) -> None:
     host = room.server()
     await host.create(externallyProvisioned=True)

@@ -165,16 +165,18 @@ async def test_a_boot_interface_that_is_told_later_becomes_a_port(backend, ironi
     assert len(ironic.requests) == before
 
 
-async def test_the_boot_interface_is_marked_again_after_an_inspection_took_the_mark_off(
-    backend, ironic, host, access
+@pytest.mark.parametrize(("address", "needs_it"), [(IPMI, True), (DRAC, False)])
+async def test_the_interface_that_a_host_boots_from_is_marked_again_after_an_inspection_took_the_mark_off(
+    backend, ironic, host, access, address, needs_it
 ):
+    access = replace(access, address=address)
     known = await registered(backend, ironic, host, access)
     ironic.ports[MAC]["pxe_enabled"] = False
     # What the inspection has found.
     odd = ("", "not a MAC", "80:00:02:08:fe:80:00:00:00:00:00:00:f4:52:14:03:00:7b:cb:a1")
     found = replace(access, nic_macs=(MAC, "52:54:00:00:00:99", *odd))
     await ready(backend, known, found)
-    assert ironic.ports[MAC]["pxe_enabled"] is True
+    assert ironic.ports[MAC]["pxe_enabled"] is needs_it
     assert ironic.ports["52:54:00:00:00:99"]["pxe_enabled"] is False
     assert len(ironic.ports) == 2
 
@@ -185,6 +187,16 @@ async def test_the_mark_is_left_where_ironic_lets_nobody_set_it(backend, ironic,
     ironic.change(NODE, provision_state="active", instance_uuid=host.uid)
     await ready(backend, known, replace(access, nic_macs=(MAC,)))
     assert ironic.ports[MAC]["pxe_enabled"] is False
+
+
+async def test_ports_that_are_in_order_are_not_asked_for_again(backend, ironic, host, access):
+    known = await registered(backend, ironic, host, access)
+    # Only whether another node has the MAC address: the new one has the port that it was given.
+    assert ironic.asked("GET /v1/ports") == 1
+    found = replace(access, nic_macs=(MAC,))
+    ironic.change(NODE, inspection_finished_at="2026-11-16T12:00:00+00:00")
+    await ready(backend, known, found)
+    assert ironic.asked("GET /v1/ports") == 2
 
 
 # IPv6

@@ -83,6 +83,7 @@ class Nodes:
         self.changes = changes
         self._is_told = is_told
         self._reads: dict[str, _Read] = {}
+        self._made: set[str] = set()
         self._vendors: dict[str, tuple[datetime, Vendor]] = {}
         self.attempts = Attempts()
         self.interruptions = Interruptions()
@@ -114,6 +115,7 @@ class Nodes:
         except NotFound:
             self.cache.removed(ident)
             self._vendors.pop(ident, None)
+            self._made.discard(ident)
             return None
         self._seen(node, began)
         return node
@@ -140,7 +142,16 @@ class Nodes:
         began = self.cache.moment()
         node = await self.client.create_node(record)
         self._seen(node, began)
+        self._made.add(node.uuid)
         return node
+
+    def is_new(self, node: FullNode) -> bool:
+        """Whether we made it, and asked nothing of it since: it holds what we gave it."""
+        return node.uuid in self._made
+
+    def surely_lacks(self, name: str) -> bool:
+        """Whether there can be no node of this name but one that was made this very moment."""
+        return self._is_told() and self.cache.by_name(name) is None
 
     async def patch(self, node: FullNode, patch: Sequence[PatchOperation]) -> FullNode:
         """Changes the record; without a difference there is no call."""
@@ -174,6 +185,7 @@ class Nodes:
         """Asks for a change of state, and notes that its failure has to be told."""
         await self.client.set_provision_state(node.uuid, target, **arguments)
         self.cache.doubt(node.uuid)
+        self._made.discard(node.uuid)
         self.attempts.started(node.uuid, Scope.STATE)
         # What follows switches the host as it needs it: that is no failure of what was wanted of its power before.
         for scope in (Scope.POWER_ON, Scope.POWER_OFF):

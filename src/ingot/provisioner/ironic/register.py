@@ -24,7 +24,7 @@ from ingot.provisioner.ironic.model import FullNode, Node
 from ingot.provisioner.ironic.names import node_name
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.orphans import made_for, mark
-from ingot.provisioner.ironic.ports import belongs_to_another, ensure_ports, owner_of
+from ingot.provisioner.ironic.ports import InOrder, belongs_to_another, ensure_ports, owner_of
 from ingot.provisioner.ironic.reaching import Reaching
 from ingot.provisioner.ironic.reasons import explain, refuses_credentials, shorten
 from ingot.provisioner.ironic.record import (
@@ -94,6 +94,7 @@ class Registrar:
         self._site = site
         self._reaching = Reaching()
         self._in_line: dict[str, _InLine] = {}
+        self._ports = InOrder()
         self._handed_on: dict[str, Fingerprint] = {}
         self._owed: dict[Key, Fingerprint] = {}
 
@@ -144,6 +145,7 @@ class Registrar:
     def forget(self, host: HostRef) -> None:
         """The host was deleted."""
         self._in_line.pop(host.backend_id, None)
+        self._ports.forget(host.backend_id)
         self._handed_on.pop(host.backend_id, None)
         self._owed.pop(host.key, None)
         self._trials.forget(host.backend_id)
@@ -151,6 +153,7 @@ class Registrar:
     def doubt_all(self) -> None:
         """Ironic may have another database, with the same nodes as they were at another time."""
         self._in_line.clear()
+        self._ports.forget_all()
         self._handed_on.clear()
 
     def _already_in_line(self, host: HostRef, access: Access, wanted: Record) -> Node | None:
@@ -215,7 +218,7 @@ class Registrar:
                         self._nodes.attempts.done(node.uuid, scope)
             if decision is not Step.MANAGE:
                 return await self._finish(host, access, node, wanted, again=again)
-            if problem := await ensure_ports(self._nodes, node, access):
+            if problem := await ensure_ports(self._nodes, node, access, self._ports):
                 return Failed(problem)
             try:
                 await self._nodes.ask_state(node, "manage")
@@ -249,7 +252,7 @@ class Registrar:
         if host.backend_id and (node := await self._nodes.read(host.backend_id)) is not None:
             return node
         name = node_name(host.key)
-        if (node := await self._nodes.read(name)) is not None:
+        if not self._nodes.surely_lacks(name) and (node := await self._nodes.read(name)) is not None:
             return node
         owner = await owner_of(self._nodes, access.boot_mac) if access.boot_mac else ""
         node = await self._nodes.read(owner) if owner else None
@@ -303,7 +306,7 @@ class Registrar:
                 )
         if states.is_busy(node.provision_state):
             return Ready(Registered(node.uuid))
-        if problem := await ensure_ports(self._nodes, node, access):
+        if problem := await ensure_ports(self._nodes, node, access, self._ports):
             return Failed(problem)
         self._in_line[node.uuid] = _InLine(
             wanted.fingerprint(), fingerprint, _macs(access), waits_for_rest(node, wanted)

@@ -78,7 +78,7 @@ class Orphans:
                 return
 
     async def _settle(self, uuid: str, hosts: Sequence[KnownHost], census: Census) -> None:
-        node = await self._nodes.read(uuid)
+        node = await self._nodes.read(uuid, within=0)
         key = host_key(node.name) if node is not None else None
         if node is None or key is None:
             return

@@ -110,7 +110,7 @@ async def with_ingot(
             arrivals = await arriving
             found.all_in, found.half_in = max(arrivals.at.values()), arrivals.percentile(0.5)
             say(f"{found.hosts} hosts available after {found.all_in:.1f} s")
-            found.all_written_in = await _all_events_written(running) - begun
+            found.all_written_in = await _all_events_written(running, found.hosts) - begun
             say(f"all Events written after {found.all_written_in:.1f} s")
             found.writes = writes(server.get("/metrics").decode()) - before_it - _by_the_user(found.hosts)
             found.operator_cpu, found.operator_memory = processor_time([running.pid]), memory([running.pid])
@@ -128,11 +128,12 @@ async def with_ingot(
                 found.quiet = _percentiles({bound: after[bound] - before[bound] for bound in after})
 
 
-async def _all_events_written(running: Operator) -> float:
+async def _all_events_written(running: Operator, hosts: int) -> float:
     """Events are sent behind what they speak of. When the last one was, on the clock of `perf_counter`."""
     count, since = 0.0, time.perf_counter()
     while time.perf_counter() - since < SILENCE:
-        await asyncio.sleep(0.5)
+        # The metrics of ten thousand hosts take a part of a second to write down, in which no Event is sent.
+        await asyncio.sleep(0.5 + hosts / 2000)
         if (written := await asyncio.to_thread(running.events_written)) != count:
             count, since = written, time.perf_counter()
     return since

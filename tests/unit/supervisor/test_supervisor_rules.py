@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from ingot.embedded.supervisor import PortTaken, SupervisorError, answers, connects, kept_ports
+from ingot.embedded.supervisor import (
+    PortTaken,
+    SupervisorError,
+    answers,
+    connects,
+    kept_ports,
+    may_be_busy,
+)
 from ingot.embedded.supervisor.logs import Log
 from ingot.embedded.supervisor.restarts import Fortune
 from ingot.trust import Authority
@@ -159,3 +166,30 @@ async def test_a_server_that_never_answers_is_not_waited_for_long(tmp_path: Path
         url = f"https://127.0.0.1:{port}/"
         assert "within 0.3 s" in await answers(url, ca.ca_file, patience=0.3)()
         over.set()
+
+
+async def test_a_part_that_takes_connections_and_does_not_answer_is_busy_for_a_while_and_then_hung() -> None:
+    says = {"answers": "no answer", "connects": ""}
+
+    async def answer() -> str:
+        return says["answers"]
+
+    async def connect() -> str:
+        return says["connects"]
+
+    patient = may_be_busy(answer, connect, busy_for=600)
+    assert await patient() == "no answer", "it has never answered"
+    says["answers"] = ""
+    assert await patient() == ""
+    says["answers"] = "no answer"
+    assert await patient() == ""
+    says["connects"] = "nothing listens"
+    assert await patient() == "nothing listens"
+    says["connects"] = ""
+    assert await patient() == "no answer", "what came in its place has never answered"
+
+    hasty = may_be_busy(answer, connect, busy_for=-1)
+    says["answers"] = ""
+    assert await hasty() == ""
+    says["answers"] = "no answer"
+    assert await hasty() == "no answer"

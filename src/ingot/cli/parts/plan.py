@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from ingot.cli.parts.state import StateFolder
-from ingot.embedded.supervisor import Part, answers, connects
+from ingot.embedded.supervisor import Part, answers, connects, may_be_busy
 from ingot.lab import labfile
 from ingot.services.settings import IronicPaths, IronicSettings
 from ingot.trust import Authority, Certificate, kept_token, write_private
@@ -111,7 +112,12 @@ def ironic_service(settings: IronicSettings, trusted: Credentials) -> Part:
         argv=ingot("service", "ironic"),
         environment=_of(settings),
         # Its main process lives on when the one that serves could not start: only an answer proves anything.
-        probe=answers(f"{settings.api_url}/", trusted.ca_file),
+        # With a thousand hosts it may take minutes until somebody has the time to answer.
+        probe=may_be_busy(
+            answers(f"{settings.api_url}/", trusted.ca_file),
+            connects(urlsplit(settings.api_url).port or settings.listen_port, trusted.ca_file),
+            busy_for=600.0,
+        ),
         address=settings.api_url,
         grace=20.0,
     )

@@ -17,7 +17,7 @@ from ingot.embedded.supervisor.errors import AlreadyRunning, PartFailed, PortTak
 from ingot.embedded.supervisor.lock import Holder, hold, holder
 from ingot.embedded.supervisor.part import Part, Probe
 from ingot.embedded.supervisor.ports import kept_ports
-from ingot.embedded.supervisor.probes import answers, connects
+from ingot.embedded.supervisor.probes import answers, connects, may_be_busy
 from ingot.embedded.supervisor.status import PartStatus, State, Status, read_status
 from ingot.embedded.supervisor.supervisor import Supervisor, end_remains
 
@@ -39,5 +39,6 @@ __all__ = [
     "hold",
     "holder",
     "kept_ports",
+    "may_be_busy",
     "read_status",
 ]

@@ -58,6 +58,30 @@ def connects(port: int, ca_file: Path, *, patience: float = PATIENCE) -> Probe:
     return probe
 
 
+def may_be_busy(answers: Probe, connects: Probe, *, busy_for: float) -> Probe:
+    """Content, too, with a part that answered before and now takes connections only: it has more to do than it can.
+
+    To end it for that would make it worse. After `busy_for` seconds without an answer it counts as hung.
+    """
+    answered: float | None = None
+
+    async def probe() -> str:
+        nonlocal answered
+        missing, clock = await answers(), asyncio.get_running_loop().time
+        if not missing:
+            answered = clock()
+            return ""
+        if answered is None or clock() - answered > busy_for:
+            return missing
+        if gone := await connects():
+            # Whoever comes in its place has not answered yet.
+            answered = None
+            return gone
+        return ""
+
+    return probe
+
+
 def _refused(problem: Exception, where: str, asked: str) -> str:
     """The usual one in plain words, for everybody sees it at every start; libraries write it with sockets and tuples."""
     if isinstance(getattr(problem, "os_error", problem), ConnectionRefusedError):

@@ -32,20 +32,26 @@ class Ironic:
         self.requests = 0
 
     async def call(self, method: str, path: str, body: Any = None) -> Any:
-        """One request. Ironic holds a node's lock for a moment after it said that it is done: that is a 409, and passes."""
+        """One request. Ironic holds a node's lock for a moment after it said that it is done: that is a 409, and passes.
+
+        It keeps ten idle connections and resets the others, now and then while something is sent on them; and it answers 503
+        while all its workers are taken.
+        """
         for _ in range(600):
             self.requests += 1
-            async with self._session.request(method, f"{self._url}{path}", json=body) as answer:
-                if answer.status == 409:
-                    await asyncio.sleep(0.1)
-                    continue
-                content = await answer.read()
-                if answer.status >= 300:
-                    raise SystemExit(
-                        f"{method} {path}: {answer.status} {content.decode(errors='replace')[:500]}"
-                    )
-                return json.loads(content) if content else None
-        raise SystemExit(f"{method} {path}: the node stays locked")
+            try:
+                async with self._session.request(method, f"{self._url}{path}", json=body) as answer:
+                    content = await answer.read()
+            except aiohttp.ClientConnectionError:
+                await asyncio.sleep(0.1)
+                continue
+            if answer.status in (409, 503):
+                await asyncio.sleep(0.1 if answer.status == 409 else 1.0)
+                continue
+            if answer.status >= 300:
+                raise SystemExit(f"{method} {path}: {answer.status} {content.decode(errors='replace')[:500]}")
+            return json.loads(content) if content else None
+        raise SystemExit(f"{method} {path}: the node stays locked, or Ironic busy")
 
     async def ask(self, uuid: str, target: str, **more: Any) -> None:
         await self.call("PUT", f"/nodes/{uuid}/states/provision", {"target": target, **more})

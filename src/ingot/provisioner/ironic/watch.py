@@ -28,6 +28,8 @@ SAFETY_NET: Final = 60.0
 WITHOUT_PUSH: Final = 2.0
 PUSH_IS_SILENT_AFTER: Final = 30.0
 RETRY: Final = 2.0
+A_MOMENT: Final = 0.001
+"""What is left of a pause when its clock has coarse ticks; to wait for less would be to wait for nothing, again and again."""
 
 log = logging.getLogger(__name__)
 
@@ -204,7 +206,7 @@ class Watch:
     async def _pause(self) -> None:
         """Until the next list is due: a missed event, the safety net, or the short step of a world without push."""
         until = _clock() + _jitter(SAFETY_NET)
-        while (left := until - _clock()) > 0:
+        while (left := until - _clock()) > A_MOMENT:
             heard = self.push_is_heard
             busy = not heard and self._something_in_flight()
             try:

@@ -169,13 +169,21 @@ async def test_events_of_many_objects_are_written_side_by_side_and_those_of_one_
     assert {event["count"] for event in api.events()} == {2}
 
 
-async def test_while_much_is_asked_of_the_api_events_wait_but_for_warnings(
+async def much_asked(
     api: ScriptedApi, client: Client, eventually: Eventually
-):
+) -> tuple[asyncio.Event, list[asyncio.Task[Widget]]]:
+    """Twelve requests that are not answered until the event is set."""
     hold = asyncio.Event()
     api.before_answer = hold.wait
     many = [asyncio.create_task(client.create(WIDGET, widget(f"made-{number}"))) for number in range(12)]
     await eventually(lambda: len(api.seen) == 12)
+    return hold, many
+
+
+async def test_while_much_is_asked_of_the_api_events_wait_but_for_warnings(
+    api: ScriptedApi, client: Client, eventually: Eventually
+):
+    hold, many = await much_asked(api, client, eventually)
     async with EventRecorder(client) as recorder:
         for number in range(20):
             say(recorder, "hello", about=widget(f"w{number}"))
@@ -193,10 +201,7 @@ async def test_while_much_is_asked_of_the_api_events_wait_but_for_warnings(
 async def test_a_desk_that_fills_up_is_emptied_whatever_else_is_asked_for(
     api: ScriptedApi, client: Client, eventually: Eventually
 ):
-    hold = asyncio.Event()
-    api.before_answer = hold.wait
-    many = [asyncio.create_task(client.create(WIDGET, widget(f"made-{number}"))) for number in range(12)]
-    await eventually(lambda: len(api.seen) == 12)
+    hold, many = await much_asked(api, client, eventually)
     async with EventRecorder(client, longest_queue=10) as recorder:
         for number in range(10):
             say(recorder, "hello", about=widget(f"w{number}"))

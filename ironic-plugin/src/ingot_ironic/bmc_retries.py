@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Callable
 from typing import Any, Final
 
 FEW: Final = {"server_side_retries": 3, "server_side_retries_delay": 2}
@@ -29,9 +30,19 @@ def install() -> None:
     from sushy import connector
 
     few = without(connector._RETRYABLE_EXCEPTIONS, exceptions.ReadTimeout)
+    require(sushy.Sushy.__init__, *FEW)
+    require(connector.Connector._op, "server_side_retries_left")
     hook(sushy.Sushy)
     hook_connector(connector.Connector)
     connector._RETRYABLE_EXCEPTIONS = few
+
+
+def require(method: Callable[..., Any], *names: str) -> None:
+    """All of it is looked at before any of it is changed, so that it holds whole or not at all."""
+    known = inspect.signature(method).parameters
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise AttributeError(f"{method.__qualname__} has no parameter {' or '.join(missing)}")
 
 
 def without(retried: tuple[type[Exception], ...], unanswered: type[Exception]) -> tuple[type[Exception], ...]:
@@ -45,10 +56,6 @@ def without(retried: tuple[type[Exception], ...], unanswered: type[Exception]) -
 
 def hook(client_class: Any) -> None:
     original = client_class.__init__
-    known = inspect.signature(original).parameters
-    missing = [name for name in FEW if name not in known]
-    if missing:
-        raise AttributeError(f"{client_class.__name__} has no parameter {' or '.join(missing)}")
 
     @functools.wraps(original)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -61,8 +68,6 @@ def hook(client_class: Any) -> None:
 def hook_connector(connector_class: Any) -> None:
     """How often a busy BMC is asked, and that it is asked again whatever it was asked."""
     send, is_worth_it = connector_class._op, connector_class.check_retry_on_exception
-    if "server_side_retries_left" not in inspect.signature(send).parameters:
-        raise AttributeError(f"{connector_class.__name__} does not count the retries that are left")
 
     @functools.wraps(send)
     def _op(self: Any, *args: Any, server_side_retries_left: int | None = None, **kwargs: Any) -> Any:

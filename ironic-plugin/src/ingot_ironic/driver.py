@@ -21,6 +21,7 @@ from ingot_ironic import (
     one_life,
     patient_heartbeats,
     quick_sqlite,
+    roomy_api,
     save_hook,
     sqlite_turns,
     unbroken_deploy,
@@ -84,6 +85,7 @@ class IngotDriver(notifier.Driver):
                 "sqlite_turns": sqlite_turns.install,
                 "certificates": certificates.install,
                 "patient_heartbeats": patient_heartbeats.install,
+                "roomy_api": roomy_api.install,
                 "unbroken_deploy": unbroken_deploy.install,
             }
         )

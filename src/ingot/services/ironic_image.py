@@ -23,7 +23,7 @@ PASSED_OVER: Final = {
     "HTTP_PORT": "the front server publishes files over TLS, on the port of the agents",
     "VMEDIA_TLS_PORT": "the front server publishes virtual media on the port of the agents",
     "IPXE_TLS_PORT": "the front server publishes files on the port of the agents",
-    "NUMWORKERS": "API and conductor are one process, whose API always has ten threads",
+    "NUMWORKERS": "API and conductor are one process, whose API always has two dozen threads",
     "IRONIC_JSON_RPC_PORT": "there is no RPC: API and conductor are one process",
     "IRONIC_DBSYNC_TIMEOUT": "whoever runs the service starts it again when the database is not there yet",
     "IRONIC_DBSYNC_INTERVAL": "whoever runs the service starts it again when the database is not there yet",

@@ -7,11 +7,12 @@ import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from ingot_ironic import bmc_retries, save_hook
+from ingot_ironic import bmc_retries, roomy_api, save_hook
 from ingot_ironic.fast_key import FastHashlib
 from ingot_ironic.message import WATCHED, Event, encode, event_of
 from ingot_ironic.notification import event_from
@@ -243,20 +244,6 @@ def test_a_busy_bmc_is_asked_often_whatever_it_is_asked_and_a_caller_who_counts_
     assert not connector.check_retry_on_exception("HTTP POST https://bmc/reset returned code 500. Trouble")
 
 
-def test_a_connector_that_does_not_count_is_left_alone() -> None:
-    class Connector:
-        def _op(self, method: str) -> None:
-            raise NotImplementedError
-
-        def check_retry_on_exception(self, exception_msg: str) -> bool:
-            raise NotImplementedError
-
-    original = Connector._op
-    with pytest.raises(AttributeError, match="does not count"):
-        bmc_retries.hook_connector(Connector)
-    assert Connector._op is original
-
-
 def test_what_was_taken_and_not_answered_is_not_sent_again() -> None:
     class Lost(Exception):
         pass
@@ -278,15 +265,26 @@ def test_what_was_taken_and_not_answered_is_not_sent_again() -> None:
         bmc_retries.without((Lost,), ReadTimeout)
 
 
-def test_a_redfish_client_of_another_version_is_left_alone() -> None:
-    class Client:
-        def __init__(self, url: str) -> None:
-            self.url = url
+def test_a_redfish_client_of_another_version_is_noticed_before_anything_is_changed() -> None:
+    def older(self: object, url: str, server_side_retries: int = 10) -> None:
+        raise NotImplementedError
 
-    original = Client.__init__
-    with pytest.raises(AttributeError, match="no parameter server_side_retries"):
-        bmc_retries.hook(Client)
-    assert Client.__init__ is original
+    bmc_retries.require(older, "server_side_retries")
+    with pytest.raises(AttributeError, match="older has no parameter server_side_retries_delay"):
+        bmc_retries.require(older, *bmc_retries.FEW)
+
+
+def test_the_http_server_has_room_for_many() -> None:
+    class Service:
+        def __init__(self, name: str) -> None:
+            self.name = name
+            self.server = SimpleNamespace(keep_alive_conn_limit=10, requests=SimpleNamespace(min=10))
+
+    roomy_api.hook(Service)
+    service = Service("ironic_api")
+    assert service.name == "ironic_api"
+    assert (service.server.keep_alive_conn_limit, service.server.request_queue_size) == (128, 128)
+    assert service.server.requests.min == roomy_api.THREADS
 
 
 def test_a_patch_that_does_not_fit_is_left_out_and_said_and_each_is_tried_once(

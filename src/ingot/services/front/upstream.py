@@ -43,7 +43,7 @@ class Upstream:
 
     async def __aenter__(self) -> Self:
         socket = self._settings.api_socket
-        # No connection is kept: Ironic is restarted now and then, and one of its threads would be held by each.
+        # No connection is kept: Ironic is restarted now and then, and a connection may die unseen with it.
         connector = (
             aiohttp.UnixConnector(str(socket), force_close=True)
             if socket

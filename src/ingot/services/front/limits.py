@@ -1,8 +1,8 @@
 """How often a caller may call, and how many calls are on their way to Ironic at once.
 
 A machine that calls and calls is slowed down alone: it is counted by what it says it is, and by the address it comes from, which
-many machines may share. Ironic's API has two dozen threads for everybody; the agents never get all of them, so the operator is heard
-while a thousand machines boot. Who has to wait too long is told to come again: agents do.
+many machines may share. Ironic's API has two dozen threads for everybody; the agents never get all of them, so the operator
+is heard while a thousand machines boot. Who has to wait too long is told to come again: agents do.
 """
 
 from __future__ import annotations

@@ -64,6 +64,8 @@ async def by_ingot(folder: Path, hosts: int, *, to: str, patience: float, idle: 
         made = manifests(
             lab.file, count=hosts, provision=hosts if to == "provisioned" else 0, image_format=IMAGE_FORMAT
         )
+        if to == "available":
+            _leave_off(made)
         watch = client.watch(
             BARE_METAL_HOSTS,
             resource_version=await client.latest_version(BARE_METAL_HOSTS),
@@ -118,6 +120,13 @@ async def by_script(folder: Path, hosts: int, *, to: str, patience: float) -> Fl
         state: [at - began for at in reached.values()] for state, reached in told["reached"].items()
     }
     return found
+
+
+def _leave_off(objects: Sequence[dict[str, Any]]) -> None:
+    """An inspection ends with the power off, and the script leaves it so: hosts that are wanted on would be switched on."""
+    for body in objects:
+        if body["kind"] == "BareMetalHost":
+            body["spec"]["online"] = False
 
 
 async def _create(client: Client, objects: Sequence[dict[str, Any]]) -> None:

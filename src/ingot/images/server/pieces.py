@@ -1,0 +1,125 @@
+"""What an image is made of, without being made: regions of files on disk, and the few bytes that differ, in order.
+
+A host's ISO image is the published one with patches over it, its initial RAM disk the published one with an archive behind it.
+Neither is ever written down. An `Image` cannot change, so any number of requests read the same one side by side.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from typing import Final
+
+from ingot.formats.coreos import Patch
+from ingot.images.region import Region
+
+Piece = Region | bytes
+
+_ALIGNED: Final = 4
+_WORTH_SHARING: Final = 512
+"""Shorter runs of zeros stay with what surrounds them."""
+
+
+def length_of(piece: Piece) -> int:
+    return len(piece) if isinstance(piece, bytes) else piece.length
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """Everything that a request needs to know. `etag` is what stands between the quotes of a strong entity tag: two images
+    with the same one are the same, byte for byte. `modified` is when it came to be what it is, not when it was last built."""
+
+    pieces: tuple[Piece, ...]
+    etag: str
+    modified: datetime
+    media_type: str = "application/octet-stream"
+    size: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not self.etag or not all(
+            char.isascii() and (char.isalnum() or char in "-_.") for char in self.etag
+        ):
+            raise ValueError(f"{self.etag!r} cannot be an entity tag: letters, digits, '-', '_' and '.' only")
+        if self.modified.tzinfo is None:
+            raise ValueError(f"{self.modified} can be any of 24 moments: give the time zone")
+        object.__setattr__(self, "size", sum(map(length_of, self.pieces)))
+        # HTTP has whole seconds; what is compared with a date from a header must have them too.
+        object.__setattr__(self, "modified", self.modified.astimezone(UTC).replace(microsecond=0))
+
+
+def patched(base: Region, patches: Sequence[Patch]) -> tuple[Piece, ...]:
+    """The base with the patches over it, which must lie within it and apart from each other."""
+    made: list[Piece] = []
+    done = 0
+    for patch in sorted(patches, key=lambda patch: patch.offset):
+        end = patch.offset + len(patch.content)
+        if patch.offset < done:
+            raise ValueError(f"{base.path}: two patches overlap at {patch.offset}")
+        if end > base.length:
+            raise ValueError(
+                f"{base.path}: a patch ends at {end}, behind the end of the image at {base.length}"
+            )
+        made += [base.part(done, patch.offset - done), *_sharing_zeros(patch.content)]
+        done = end
+    return _without_empty([*made, base.part(done, base.length - done)])
+
+
+def appended(base: Region, archive: bytes) -> tuple[Piece, ...]:
+    """The base with an archive behind it. The kernel looks for archives at multiples of four."""
+    return _without_empty([base, bytes(-base.length % _ALIGNED), archive])
+
+
+def entity_tag(base: Region, base_sha256: str, pieces: Iterable[Piece]) -> str:
+    """The tag of an image made of bytes and of parts of a base with this hash: other bytes, other places or another base make
+    another tag, and nothing else does, not even a restart or a base that was moved."""
+    digest = hashlib.sha256(f"{base_sha256}\n".encode())
+    for piece in pieces:
+        if isinstance(piece, bytes):
+            digest.update(b"bytes %d\n" % len(piece))
+            digest.update(piece)
+        elif piece.path == base.path:
+            digest.update(b"base %d %d\n" % (piece.offset - base.offset, piece.length))
+        else:
+            raise ValueError(f"{piece.path} is not the base {base.path}, of which the hash is known")
+    return digest.hexdigest()[:40]
+
+
+def between(pieces: Iterable[Piece], start: int, length: int) -> Iterator[Piece]:
+    """The part of an image from `start` on, `length` bytes long."""
+    end = start + length
+    at = 0
+    for piece in pieces:
+        size = length_of(piece)
+        first, last = max(start - at, 0), min(end - at, size)
+        if first < last:
+            if last - first == size:
+                yield piece
+            else:
+                yield piece[first:last] if isinstance(piece, bytes) else piece.part(first, last - first)
+        at += size
+        if at >= end:
+            return
+
+
+def _sharing_zeros(content: bytes) -> list[Piece]:
+    """The same bytes, with long runs of zeros at the end made of blocks that all images share: of the quarter of a megabyte
+    that an Ignition area has, a host fills a few kilobytes."""
+    filled = content.rstrip(b"\0")
+    zeros = len(content) - len(filled)
+    if zeros < _WORTH_SHARING:
+        return [content]
+    sizes = [1 << bit for bit in reversed(range(zeros.bit_length())) if zeros >> bit & 1]
+    return [filled, *(_zeros(size) for size in sizes)]
+
+
+@cache
+def _zeros(size: int) -> bytes:
+    """Asked for powers of two alone, so the cache stays as small as twice the largest."""
+    return bytes(size)
+
+
+def _without_empty(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
+    return tuple(piece for piece in pieces if length_of(piece))

@@ -1,4 +1,4 @@
 """Getting, verifying and serving images.
 
-Nothing lives here yet; the import rules already hold for it.
+`region` names bytes on disk; `server` hands images out without copying them.
 """

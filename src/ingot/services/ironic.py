@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from ingot.services import environment as environments
-from ingot.services import hardware, ironic_image, ownership, schema
+from ingot.services import hardware, ipxe, ironic_image, ownership, schema
 from ingot.services.codec import variables
 from ingot.services.environment import IronicEnvironment, Progress, without_ours
 from ingot.services.errors import ProgramMissing, SettingsError
@@ -83,12 +83,17 @@ def driven(path: str, progress: Progress) -> tuple[str, ...]:
 
 
 def prepare(settings: IronicSettings, drives: tuple[str, ...] = hardware.ALL) -> None:
-    """htpasswd and ironic.conf, as Ironic finds them at its start."""
+    """htpasswd and ironic.conf, as Ironic finds them at its start; for network boot, what its scripts are made of."""
     for variable, file in _given_files(settings).items():
         if not (file.is_file() and os.access(file, os.R_OK)):
             raise SettingsError(f"{variable} names {file}, which is not a file that can be read.")
     write_private(settings.paths.htpasswd_file, f"{_callers(settings)}\n".encode())
     write_private(settings.paths.config_file, render(_with_files(settings), drives).encode())
+    if settings.network_boot:
+        write_private(settings.paths.ipxe_template_file, ipxe.TEMPLATE.encode())
+        write_private(
+            settings.paths.http_root / ipxe.CA_ARCHIVE, ipxe.ca_archive(settings.ca_file.read_bytes())
+        )
 
 
 def _with_files(settings: IronicSettings) -> IronicSettings:

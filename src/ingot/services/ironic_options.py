@@ -29,6 +29,7 @@ def options(settings: IronicSettings, drives: tuple[str, ...] = hardware.ALL) ->
     yield from _inspection(settings)
     yield from _bmc(settings)
     yield from _boot_files(settings)
+    yield from _network_boot(settings)
     yield from _push(settings)
 
 
@@ -312,6 +313,23 @@ def _boot_files(settings: IronicSettings) -> Iterator[Option]:
     yield Option("pxe", "images_path", str(settings.paths.images), reason)
     yield Option("pxe", "instance_master_path", str(settings.paths.master_images), reason)
     yield Option("pxe", "tftp_master_path", str(settings.paths.tftp_masters), reason)
+
+
+def _network_boot(settings: IronicSettings) -> Iterator[Option]:
+    if not settings.network_boot:
+        return
+    yield Option(
+        "pxe",
+        "ipxe_config_template",
+        str(settings.paths.ipxe_template_file),
+        "Scripts in which every path is relative: iPXE loads over plain HTTP what is behind TLS for everybody else.",
+    )
+    yield Option(
+        "pxe",
+        "enable_netboot_fallback",
+        "true",
+        "A machine that boots over the network, although it was told to boot its disk, is sent there.",
+    )
 
 
 def _push(settings: IronicSettings) -> Iterator[Option]:

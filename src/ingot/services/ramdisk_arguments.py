@@ -1,7 +1,8 @@
 """The kernel command line of ramdisks that Ironic puts together from a kernel and an initramfs.
 
-Pure. Whom the ramdisk trusts is not said here: the CA is a file that Ironic puts into the ramdisk, so the agent always verifies
-whom it calls. A deploy ISO is booted as it is and holds its own command line.
+Pure. A CoreOS ramdisk has what it needs in its Ignition configuration (an SSH key too), and in the arguments that whoever
+serves it adds; it boots with those of no other system. Whom a ramdisk trusts is not said here: the CA is a file that is put into
+it, so the agent always verifies whom it calls. A deploy ISO is booted as it is and holds its own command line.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from ingot.services.settings import IronicSettings
 
 def for_every_ramdisk(settings: IronicSettings) -> str:
     """What each of them is told."""
-    words = ["nofb", "nomodeset", "vga=normal"]
+    words = [] if settings.use_coreos else ["nofb", "nomodeset", "vga=normal"]
     if settings.fips_ramdisk:
         words.append("fips=1")
-    if settings.ramdisk_ssh_key:
+    if settings.ramdisk_ssh_key and not settings.use_coreos:
         words.append(f'sshkey="{settings.ramdisk_ssh_key}"')
     return " ".join([*words, *settings.kernel_params.split()])
 

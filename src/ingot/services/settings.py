@@ -22,6 +22,7 @@ from urllib.parse import quote
 from ingot.services import ironic_image, settings_rules
 from ingot.services.codec import Variable, defaults, from_text, to_text, variables
 from ingot.services.errors import SettingsError
+from ingot.services.ipxe import BOOT_SCRIPT
 from ingot.trust import Secret
 
 _STATE: Final = "INGOT_IRONIC_STATE"
@@ -49,6 +50,7 @@ class IronicPaths:
     socket_file: Annotated[Path, Variable("INGOT_IRONIC_SOCKET_FILE")]
     files_key_file: Annotated[Path, Variable("INGOT_IRONIC_FILES_KEY_FILE")]
     programs: Annotated[Path, Variable("INGOT_IRONIC_PROGRAMS")]
+    ipxe_template_file: Annotated[Path, Variable("INGOT_IRONIC_IPXE_TEMPLATE_FILE")]
 
     def __post_init__(self) -> None:
         for name, path in ((f.name, getattr(self, f.name)) for f in dataclasses.fields(self)):
@@ -82,6 +84,7 @@ class IronicPaths:
             socket_file=state / "ironic.sock",
             files_key_file=state / "files-key",
             programs=state / "bin",
+            ipxe_template_file=state / "ipxe_config.template",
         )
 
     @property
@@ -103,7 +106,8 @@ class IronicSettings:
     `ip` is the address of this Ironic and the name of its conductor unless `conductor_host` says otherwise; that name must stay
     the same across restarts, because it is how a conductor finds its own locks again. Ironic listens on `ip` (every address
     with `listen_all`) and `listen_port`, unless there is a front server (`reverse_proxy`): then that one listens there, and
-    Ironic on loopback or a Unix socket (`private_port`). `api_url` is where the operator calls, `base_url` where agents do, and
+    Ironic on loopback or a Unix socket (`private_port`). With `network_boot` the front server also listens on `boot_port`,
+    without TLS, for iPXE. `api_url` is where the operator calls, `base_url` where agents do, and
     `external_callback_url` replaces that for agents that come from elsewhere. Every interval is in whole seconds.
     """
 
@@ -124,6 +128,8 @@ class IronicSettings:
     listen_all: Annotated[bool, Variable("LISTEN_ALL_INTERFACES")] = False
     reverse_proxy: Annotated[bool, Variable("IRONIC_REVERSE_PROXY_SETUP")] = False
     private_port: Annotated[str, Variable("IRONIC_PRIVATE_PORT")] = "unix"
+    network_boot: Annotated[bool, Variable("INGOT_NETWORK_BOOT")] = False
+    boot_port: Annotated[int, Variable("HTTP_PORT")] = 6180
     conductor_host: Annotated[str | None, Variable("IRONIC_CONDUCTOR_HOST")] = None
     public_url: Annotated[str | None, Variable("IRONIC_BASE_URL")] = None
     external_ip: Annotated[str | None, Variable("IRONIC_EXTERNAL_IP")] = None
@@ -147,6 +153,7 @@ class IronicSettings:
     push_ca_file: Annotated[Path | None, Variable("INGOT_PUSH_CA_FILE")] = None
     push_token_file: Annotated[Path | None, Variable("INGOT_PUSH_TOKEN_FILE")] = None
 
+    use_coreos: Annotated[bool, Variable("IRONIC_USE_COREOS_IPA")] = False
     deploy_kernel: Annotated[str | None, Variable("DEPLOY_KERNEL_URL")] = None
     deploy_ramdisk: Annotated[str | None, Variable("DEPLOY_RAMDISK_URL")] = None
     deploy_kernel_by_arch: Annotated[str | None, Variable("DEPLOY_KERNEL_BY_ARCH")] = None
@@ -197,6 +204,11 @@ class IronicSettings:
     def listen_address(self) -> str:
         """Of the side where agents call."""
         return "::" if self.listen_all else self.ip
+
+    @property
+    def boot_url(self) -> str:
+        """Where machines that boot over the network begin; the DHCP server tells iPXE."""
+        return f"http://{url_host(self.ip)}:{self.boot_port}/{BOOT_SCRIPT}"
 
     @property
     def external_callback(self) -> str | None:

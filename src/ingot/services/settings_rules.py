@@ -32,6 +32,7 @@ _BY_ARCHITECTURE: Final = re.compile(
 def check(settings: IronicSettings) -> None:
     """Raises for the first rule that is broken."""
     _addresses(settings)
+    _network_boot(settings)
     _intervals(settings)
     _callers(settings)
     _urls(settings)
@@ -49,12 +50,28 @@ def _addresses(settings: IronicSettings) -> None:
     _port("IRONIC_LISTEN_PORT", str(settings.listen_port))
     if settings.access_port is not None:
         _port("IRONIC_ACCESS_PORT", str(settings.access_port))
+    _port("HTTP_PORT", str(settings.boot_port))
     if settings.private_port != "unix":
         _port("IRONIC_PRIVATE_PORT", settings.private_port, "'unix' or ")
     if settings.reverse_proxy and settings.private_port == str(settings.listen_port):
         raise SettingsError(
             f"IRONIC_PRIVATE_PORT and IRONIC_LISTEN_PORT are both {settings.listen_port}; the front server listens on "
             "the second and Ironic on the first. Choose another one for Ironic, or 'unix'."
+        )
+
+
+def _network_boot(settings: IronicSettings) -> None:
+    if not settings.network_boot:
+        return
+    if not settings.reverse_proxy:
+        raise SettingsError(
+            "INGOT_NETWORK_BOOT is true and IRONIC_REVERSE_PROXY_SETUP is not: the front server is who hands out boot files. "
+            "Set both, and run `ingot service front`."
+        )
+    if str(settings.boot_port) in (str(settings.listen_port), settings.private_port):
+        raise SettingsError(
+            f"HTTP_PORT is {settings.boot_port}, where another listener of this service is already. Choose another port for "
+            "boot files."
         )
 
 
@@ -99,6 +116,11 @@ def _urls(settings: IronicSettings) -> None:
     if settings.boot_iso_source not in ("http", "local"):
         raise SettingsError(
             f"IRONIC_BOOT_ISO_SOURCE is {settings.boot_iso_source!r}; expected 'http' or 'local'."
+        )
+    if settings.use_coreos and settings.boot_iso_source != "http":
+        raise SettingsError(
+            "IRONIC_USE_COREOS_IPA is true and IRONIC_BOOT_ISO_SOURCE is 'local': Ironic would store a whole image for each "
+            "host. Take the second one away; BMCs read the image where it is served."
         )
     _url("IRONIC_HTTP_URL", settings.http_url, "http", "https")
     _url("IRONIC_EXTERNAL_HTTP_URL", settings.external_http_url, "http", "https")

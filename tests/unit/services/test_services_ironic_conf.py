@@ -111,6 +111,28 @@ def test_the_ramdisk_always_verifies_whom_it_calls() -> None:
     assert "insecure" not in render(SETTINGS).replace("never with ipa-insecure", "")
 
 
+def test_a_coreos_ramdisk_is_told_what_coreos_is_told_and_its_image_stays_where_it_is() -> None:
+    conf = parsed(
+        replace(
+            SETTINGS,
+            use_coreos=True,
+            kernel_params="console=ttyS0",
+            fips_ramdisk=True,
+            ramdisk_ssh_key="ssh-ed25519 AAAA me@there",
+        )
+    )
+    for group in ("pxe", "redfish"):
+        assert conf[group]["kernel_append_params"] == "fips=1 console=ttyS0"
+    assert conf["deploy"]["ramdisk_image_download_source"] == "http"
+
+
+def test_machines_that_boot_over_the_network_get_our_scripts_and_are_sent_to_their_disk_afterwards() -> None:
+    pxe = parsed(replace(SETTINGS, reverse_proxy=True, network_boot=True))["pxe"]
+    assert pxe["ipxe_config_template"] == "/state/ironic/ipxe_config.template"
+    assert pxe["enable_netboot_fallback"] == "true"
+    assert not {"ipxe_config_template", "enable_netboot_fallback"} & set(parsed(SETTINGS)["pxe"])
+
+
 def test_what_a_ramdisk_reports_can_be_chosen() -> None:
     chosen = replace(SETTINGS, inspection_collectors="default", vlan_interfaces="eno1", collect_lldp=False)
     assert parsed(chosen)["inspector"]["extra_kernel_params"] == (

@@ -69,9 +69,12 @@ optional = st.fixed_dictionaries(
         "agent_heartbeat_timeout": seconds,
         "power_sync_interval": seconds,
         "bmc_connect_timeout": seconds,
+        "boot_port": st.integers(2, 65535),
+        "ramdisk_ssh_key": st.just("ssh-ed25519 AAAA me@there"),
         "debug": st.booleans(),
     },
 )
+coreos = st.fixed_dictionaries({}, optional={"use_coreos": st.just(True), "boot_iso_source": st.just("http")})
 places = st.builds(
     lambda state, http_root, change: (
         IronicPaths.below(state) if not change else _with(IronicPaths.below(state), http_root)
@@ -87,11 +90,13 @@ def _with(usual: IronicPaths, http_root: Path) -> IronicPaths:
 
 
 @examples(deadline=None)
-@given(places=places, changes=optional, push=push)
+@given(places=places, changes=optional, push=push, coreos=coreos)
 def test_what_goes_through_the_environment_comes_out_the_same(
-    places: IronicPaths, changes: dict[str, Any], push: dict[str, Any]
+    places: IronicPaths, changes: dict[str, Any], push: dict[str, Any], coreos: dict[str, Any]
 ) -> None:
-    before = settings(paths=places, **changes, **push)
+    if coreos.get("use_coreos"):
+        coreos |= {"boot_iso_source": "http"}
+    before = settings(paths=places, **(changes | push | coreos))
     assert IronicSettings.from_environment(before.to_environment()) == before
 
 
@@ -150,6 +155,8 @@ def test_a_path_can_be_set_apart_from_the_state_folder() -> None:
         ("INGOT_IRONIC_USERNAME", "a\nb = c", "control character"),
         ("IRONIC_CERT_FILE", "/tls/a\nrpc_transport = oslo", "control character"),
         ("IRONIC_BOOT_ISO_SOURCE", "swift", "expected 'http' or 'local'"),
+        ("HTTP_PORT", "0", "HTTP_PORT is 0; expected a port"),
+        ("INGOT_NETWORK_BOOT", "true", "IRONIC_REVERSE_PROXY_SETUP is not"),
         ("INGOT_IRONIC_POWER_SYNC_INTERVAL", "0", "at least 1 second"),
         ("INGOT_IRONIC_STATE", "state", "must be absolute"),
         ("INGOT_IRONIC_STATE", "/a?b", "no '?' and no comma"),
@@ -162,7 +169,20 @@ def test_a_wrong_setting_is_refused_with_what_was_expected(variable: str, value:
 
 
 def test_an_ipv6_address_stands_in_brackets_in_urls() -> None:
-    assert settings(ip="2001:db8::1", listen_port=6385).base_url == "https://[2001:db8::1]:6385"
+    here = settings(ip="2001:db8::1", listen_port=6385)
+    assert here.base_url == "https://[2001:db8::1]:6385"
+    assert here.boot_url == "http://[2001:db8::1]:6180/boot.ipxe"
+
+
+def test_a_coreos_image_is_never_stored_by_ironic() -> None:
+    with pytest.raises(SettingsError, match="would store a whole image for each host"):
+        settings(use_coreos=True, boot_iso_source="local")
+
+
+@pytest.mark.parametrize("taken", [{"listen_port": 6180}, {"private_port": "6180"}])
+def test_boot_files_have_a_port_of_their_own(taken: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError, match="HTTP_PORT is 6180, where another listener"):
+        settings(reverse_proxy=True, network_boot=True, **taken)
 
 
 def test_a_database_url_is_not_shown() -> None:

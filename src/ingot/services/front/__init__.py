@@ -5,6 +5,7 @@
     files       which of the files that Ironic publishes are handed out, and under which names
     upstream    Ironic itself, on loopback or a socket
     server      the listener
+    boot        the other one: boot files for iPXE, without TLS, where network boot is switched on
 
 Agents cannot authenticate themselves, so whoever is on that side may call. They get three calls (look-up, heartbeat,
 inspection data), the version of the API, and files whose names cannot be guessed; everything else is a 404. What goes on to

@@ -8,7 +8,9 @@ a boot medium the agent's token. Links are followed to where Ironic itself write
 from __future__ import annotations
 
 import hmac
+import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -55,11 +57,14 @@ class PublishedFiles:
             key.encode(errors="replace"), self.key.reveal().encode()
         ):
             return None
-        if not _PUBLISHED.fullmatch(name):
-            return None
-        try:
-            found = (self.root / name).resolve(strict=True)
-            allowed = any(found.is_relative_to(place.resolve()) for place in self.places)
-            return found if allowed and found.is_file() else None
-        except OSError:  # not there, no longer there, or a link that leads in a circle
-            return None
+        return found_below(self.root / name, self.places) if _PUBLISHED.fullmatch(name) else None
+
+
+def found_below(path: Path, places: Sequence[Path]) -> Path | None:
+    """The file that the path leads to, links followed; None when there is none, or none below one of these places."""
+    try:
+        found = Path(os.path.realpath(path, strict=True))
+        allowed = any(found.is_relative_to(os.path.realpath(place)) for place in places)
+        return found if allowed and found.is_file() else None
+    except OSError:  # not there, no longer there, or a link that leads in a circle
+        return None

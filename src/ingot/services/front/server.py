@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import ssl
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,6 +19,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from ingot.services.front import calls
+from ingot.services.front.boot import BootListener
 from ingot.services.front.files import PREFIX, PublishedFiles
 from ingot.services.front.limits import FOR_A_MACHINE, FOR_AN_ADDRESS, Buckets, Gate, TooBusy
 from ingot.services.front.upstream import Unreachable, Upstream
@@ -148,17 +151,29 @@ async def serve(settings: IronicSettings, ready: Callable[[], None]) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with Upstream(settings) as upstream:
+    async with AsyncExitStack() as stack:
+        upstream = await stack.enter_async_context(Upstream(settings))
         front = Front(upstream, PublishedFiles.of(settings.paths, key))
-        runner = web.AppRunner(front.app(), access_log=None, keepalive_timeout=15, shutdown_timeout=5)
-        await runner.setup()
+        await _listening(stack, settings, front.app(), settings.listen_port, tls.context)
+        if settings.network_boot:
+            boot = BootListener(settings.paths.http_root)
+            await _listening(stack, settings, boot.app(), settings.boot_port, None)
         renewing = asyncio.create_task(tls.keep())
-        try:
-            # None is every address of both families; asyncio makes of "::" a socket for IPv6 alone.
-            host = None if settings.listen_all else settings.listen_address
-            await web.TCPSite(runner, host, settings.listen_port, ssl_context=tls.context).start()
-            ready()
-            await stop.wait()
-        finally:
-            renewing.cancel()
-            await runner.cleanup()
+        stack.callback(renewing.cancel)
+        ready()
+        await stop.wait()
+
+
+async def _listening(
+    stack: AsyncExitStack,
+    settings: IronicSettings,
+    app: web.Application,
+    port: int,
+    tls: ssl.SSLContext | None,
+) -> None:
+    runner = web.AppRunner(app, access_log=None, keepalive_timeout=15, shutdown_timeout=5)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    # None is every address of both families; asyncio makes of "::" a socket for IPv6 alone.
+    host = None if settings.listen_all else settings.listen_address
+    await web.TCPSite(runner, host, port, ssl_context=tls).start()

@@ -1,0 +1,10 @@
+"""The ramdisk of a host: a published CoreOS live image, with an Ignition config that starts ironic-python-agent.
+
+`settings` is what all of them are told, `ignition` the config of one, `base` the published image, `host_image` the two
+put together without writing anything down.
+"""
+
+from ingot.images.ramdisk.errors import BaseError, CannotBuild, RamdiskError, SettingsError
+from ingot.images.ramdisk.settings import AgentSettings
+
+__all__ = ["AgentSettings", "BaseError", "CannotBuild", "RamdiskError", "SettingsError"]

@@ -27,9 +27,10 @@ class IgnitionConfig:
     authorities: list[Resource] = field(default_factory=list)
     files: list[dict[str, Any]] = field(default_factory=list)
     units: list[dict[str, Any]] = field(default_factory=list)
+    users: list[dict[str, Any]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.merged or self.authorities or self.files or self.units)
+        return bool(self.merged or self.authorities or self.files or self.units or self.users)
 
     def merge(self, config: Mapping[str, Any]) -> None:
         """Have another config merged into this one when the machine reads it."""
@@ -39,10 +40,25 @@ class IgnitionConfig:
         """Trust these certificates (PEM) when something is fetched."""
         self.authorities.append(resource(bundle))
 
-    def add_file(self, path: str, content: bytes, *, mode: int) -> None:
-        if any(there["path"] == path for there in self.files):
-            raise FormatError(f"config already specifies path {path}")
-        self.files.append({"path": path, "contents": resource(content), "mode": mode})
+    def add_file(self, path: str, content: bytes, *, mode: int, overwrite: bool = False) -> None:
+        """With `overwrite`, in place of a file that the system brings along; without, there must be none."""
+        file: dict[str, Any] = {"path": path, "contents": resource(content), "mode": mode}
+        self._add(file | ({"overwrite": True} if overwrite else {}))
+
+    def append_to_file(self, path: str, content: bytes) -> None:
+        """Put this behind what the system's own file has."""
+        self._add({"path": path, "append": [resource(content)]})
+
+    def _add(self, file: dict[str, Any]) -> None:
+        if any(there["path"] == file["path"] for there in self.files):
+            raise FormatError(f"config already specifies path {file['path']}")
+        self.files.append(file)
+
+    def add_user(self, name: str, ssh_keys: list[str]) -> None:
+        """A user that may log in with these keys; one that the system brings along gets them too."""
+        if any(there["name"] == name for there in self.users):
+            raise FormatError(f"config already specifies user {name}")
+        self.users.append({"name": name, "sshAuthorizedKeys": ssh_keys})
 
     def add_unit(self, name: str, text: str) -> None:
         """A unit of systemd that is enabled."""
@@ -57,6 +73,8 @@ class IgnitionConfig:
         if self.authorities:
             ignition["security"] = {"tls": {"certificateAuthorities": self.authorities}}
         config: dict[str, Any] = {"ignition": ignition}
+        if self.users:
+            config["passwd"] = {"users": self.users}
         if self.files:
             config["storage"] = {"files": self.files}
         if self.units:

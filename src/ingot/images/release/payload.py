@@ -1,0 +1,205 @@
+"""A release payload, opened for serving: where the ISO image of each architecture lies in the folder, with nothing unpacked.
+
+Opening reads and verifies the documents, which are small, and finds the images in their layers; it takes milliseconds. Whether
+a gigabyte of image is still what its hash says, `verify` tells by reading it: before it is served for the first time, and again
+in the background (`checking`). The regions stay good when the folder gets another payload: see `layout`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from ingot.formats import FormatError
+from ingot.formats.coreos import LiveIso
+from ingot.formats.oci import (
+    Descriptor,
+    Digest,
+    ImageConfig,
+    Index,
+    LayerEntry,
+    LayerKind,
+    Manifest,
+    MediaType,
+    decode_config,
+    kernel_name,
+    read_entries,
+)
+from ingot.images.region import Region
+from ingot.images.release.errors import PayloadDamaged, PayloadError
+from ingot.images.release.layout import CHUNK, MEND, Layout
+
+FOLDER: Final = "coreos"
+SHA256_LABEL: Final = "ingot.coreos.iso.sha256"
+_SHA256: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
+
+Pace = Callable[[int], None]
+"""Told after each piece how many bytes were read; it may take its time, and may raise."""
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadImage:
+    """The live ISO image of an architecture."""
+
+    architecture: str
+    version: str
+    """The volume id, such as fedora-coreos-44.20260707.3.1."""
+    sha256: str
+    iso: Region
+
+
+class Payload:
+    """A folder with a payload as it was when it was opened."""
+
+    def __init__(self, layout: Layout, root: Descriptor) -> None:
+        self.folder: Final = layout.folder
+        self.digest: Final[str] = root.digest
+        self._layout: Final = layout
+        self._manifests: Final = dict(_manifests(layout, root))
+        found = {
+            architecture: _image(layout, architecture, manifest)
+            for architecture, manifest in sorted(self._manifests.items())
+        }
+        if not found:
+            raise PayloadError(f"{layout.folder} holds no image for an architecture that is known here")
+        self.images: Final[Mapping[str, PayloadImage]] = MappingProxyType(found)
+
+    @classmethod
+    def open(cls, folder: Path) -> Payload:
+        try:
+            layout = Layout(folder)
+            return cls(layout, layout.root())
+        except OSError as error:
+            raise PayloadError(f"{error.filename or folder}: {error.strerror}") from error
+
+    def verify(self, architecture: str, pace: Pace = lambda _: None) -> None:
+        """Read all of an architecture's image and compare its hashes. Takes seconds, and the caller's thread."""
+        image = self._named(architecture)
+        manifest = self._manifests[architecture]
+        self._layout.read(manifest.config)
+        for layer in manifest.layers:
+            region = self._layout.region(layer)
+            iso = image.iso if image.iso.path == region.path else None
+            whole, inside = _hashes(region, iso, pace)
+            if whole != layer.digest:
+                raise PayloadDamaged(f"{region.path} was changed: its hash is {whole}. {MEND}")
+            if inside not in (None, image.sha256):
+                raise PayloadDamaged(
+                    f"the ISO image for {architecture} in {self.folder} has the hash {inside}, not {image.sha256}. Build the "
+                    "payload again"
+                )
+
+    def files(self, architecture: str) -> dict[str, Region]:
+        """All files in the folder coreos of an architecture's image, by name."""
+        self._named(architecture)
+        found = _files(self._layout, self._manifests[architecture])
+        return {path.removeprefix(f"{FOLDER}/"): region for path, region in found}
+
+    def _named(self, architecture: str) -> PayloadImage:
+        if architecture not in self.images:
+            raise PayloadError(
+                f"{self.folder} has no image for {architecture}; it has {', '.join(self.images)}"
+            )
+        return self.images[architecture]
+
+
+def iso_name(architecture: str) -> str:
+    return f"coreos-{architecture}.iso"
+
+
+def _manifests(layout: Layout, root: Descriptor) -> Iterator[tuple[str, Manifest]]:
+    match layout.document(root):
+        case Index(manifests=children):
+            for child in children:
+                if child.media_type in MediaType.MANIFESTS:
+                    yield from _manifests(layout, child)
+        case Manifest() as manifest:
+            config = _config(layout, manifest)
+            try:
+                architecture = kernel_name(config.architecture)
+            except FormatError:
+                return  # signatures and the like are kept beside images as if they were for a machine of their own
+            yield architecture, manifest
+
+
+def _image(layout: Layout, architecture: str, manifest: Manifest) -> PayloadImage:
+    name = iso_name(architecture)
+    files = dict(_files(layout, manifest))
+    iso, noted = files.get(f"{FOLDER}/{name}"), files.get(f"{FOLDER}/{name}.sha256")
+    if iso is None:
+        raise PayloadError(_without_iso(layout, manifest, name, architecture))
+    sha256 = _labels(_config(layout, manifest)).get(SHA256_LABEL) or (_start(noted) if noted else "")
+    if not _SHA256.fullmatch(sha256):
+        raise PayloadError(
+            f"the image for {architecture} in {layout.folder} does not say what the hash of its ISO image is"
+        )
+    try:
+        with iso.open() as file:
+            version = LiveIso(file).iso.label
+    except FormatError as error:
+        raise PayloadError(f"{name} in {layout.folder}: {error}") from error
+    return PayloadImage(architecture, version, sha256, iso)
+
+
+def _files(layout: Layout, manifest: Manifest) -> Iterator[tuple[str, Region]]:
+    """Files of the folder coreos in all layers that can be looked into; of two with the same name, the upper one comes last."""
+    for layer in manifest.layers:
+        if layer.media_type in MediaType.PLAIN_LAYERS:
+            region = layout.region(layer)
+            for entry in _entries(region):
+                if entry.kind is LayerKind.FILE and entry.path.startswith(f"{FOLDER}/"):
+                    yield entry.path, region.part(entry.offset, entry.size)
+
+
+def _entries(region: Region) -> Iterator[LayerEntry]:
+    try:
+        with region.open() as file:
+            yield from read_entries(file)
+    except FormatError as error:
+        raise PayloadDamaged(f"{region.path}: {error}. {MEND}") from error
+
+
+def _without_iso(layout: Layout, manifest: Manifest, name: str, architecture: str) -> str:
+    text = f"the image for {architecture} in {layout.folder} has no {FOLDER}/{name}"
+    if all(layer.media_type in MediaType.PLAIN_LAYERS for layer in manifest.layers):
+        return text
+    return (
+        f"{text} in a layer that is not compressed. Somebody built or copied it with compressed layers, from which no file can "
+        "be served; build it with `ingot release build`, and copy it with `ingot release mirror`"
+    )
+
+
+def _config(layout: Layout, manifest: Manifest) -> ImageConfig:
+    try:
+        return decode_config(layout.read(manifest.config))
+    except FormatError as error:
+        raise PayloadError(f"{layout.path(manifest.config.digest)}: {error}") from error
+
+
+def _labels(config: ImageConfig) -> Mapping[str, str]:
+    return (config.config and config.config.labels) or {}
+
+
+def _start(region: Region) -> str:
+    with region.open() as file:
+        words = file.read(4096).decode("ascii", "replace").split()
+    return words[0].lower() if words else ""
+
+
+def _hashes(region: Region, iso: Region | None, pace: Pace) -> tuple[Digest, str | None]:
+    """The digest of a blob, and the hash of the part of it that is an ISO image, in one go."""
+    whole, inside = hashlib.sha256(), hashlib.sha256()
+    begin, end = (iso.offset, iso.offset + iso.length) if iso else (0, 0)
+    at = 0
+    with region.open() as file:
+        while chunk := memoryview(file.read(CHUNK)):
+            whole.update(chunk)
+            inside.update(chunk[max(0, begin - at) : max(0, end - at)])
+            at += len(chunk)
+            pace(len(chunk))
+    return Digest(f"sha256:{whole.hexdigest()}"), inside.hexdigest() if iso else None

@@ -21,6 +21,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "iso": ("ingot.cli.iso:iso", "Change what is embedded in CoreOS live ISO images."),
     "pxe": ("ingot.cli.pxe:pxe", "Initial RAM disks for CoreOS live systems."),
     "dev": ("ingot.cli.dev:dev", "What images are made of."),
+    "release": ("ingot.cli.release:release", "Fetch CoreOS images; build and hand on release payloads."),
     "lab": ("ingot.cli.lab:lab", "Simulated servers to practise on."),
 }
 

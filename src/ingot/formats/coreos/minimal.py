@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import lzma
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -134,8 +134,11 @@ def make_recipe(full: Iso, minimal: Iso, *, maker: str) -> bytes:
     return head + table + hashlib.sha256(whole).digest() + sized(packed)
 
 
-def minimal_changes(minimal: LiveIso, rootfs_url: str | None) -> list[Patch]:
-    """What has to change in a minimal image so that it looks for its root file system elsewhere, also after a reset."""
+def minimal_changes(minimal: LiveIso, rootfs_url: str | None, append: Sequence[str] = ()) -> list[Patch]:
+    """What has to change in a minimal image so that it looks for its root file system elsewhere, also after a reset.
+
+    `append` are arguments of the kernel that are added besides; a reset takes them away.
+    """
     if rootfs_url is not None and (rootfs_url.split() != [rootfs_url] or not rootfs_url.isprintable()):
         raise FormatError(f"forbidden whitespace found in '{rootfs_url}'")
     places = [word for word in minimal.arguments.split() if word.startswith("coreos.liveiso=")]
@@ -143,7 +146,7 @@ def minimal_changes(minimal: LiveIso, rootfs_url: str | None) -> list[Patch]:
         raise FormatError("minimal ISO does not have coreos.liveiso= karg")
     default = ArgumentChanges(delete=places[:1]).applied_to(minimal.arguments)
     url = [f"coreos.live.rootfs_url={rootfs_url}"] if rootfs_url is not None else []
-    arguments = ArgumentChanges(append=url).applied_to(default)
+    arguments = ArgumentChanges(append=[*url, *append]).applied_to(default)
     return [*minimal.arguing(arguments), _new_default(minimal.iso, default)]
 
 

@@ -4,7 +4,23 @@
 put together without writing anything down.
 """
 
+from ingot.images.ramdisk.base import Base
 from ingot.images.ramdisk.errors import BaseError, CannotBuild, RamdiskError, SettingsError
+from ingot.images.ramdisk.host_image import HostImage, RamdiskMaker
+from ingot.images.ramdisk.ignition import agent_ignition
+from ingot.images.ramdisk.minimal import Minimal, minimal_of
 from ingot.images.ramdisk.settings import AgentSettings
 
-__all__ = ["AgentSettings", "BaseError", "CannotBuild", "RamdiskError", "SettingsError"]
+__all__ = [
+    "AgentSettings",
+    "Base",
+    "BaseError",
+    "CannotBuild",
+    "HostImage",
+    "Minimal",
+    "RamdiskError",
+    "RamdiskMaker",
+    "SettingsError",
+    "agent_ignition",
+    "minimal_of",
+]

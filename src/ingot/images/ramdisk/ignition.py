@@ -1,0 +1,73 @@
+"""The Ignition config of a host's ramdisk.
+
+Pure: the same settings, name and network configuration give the same bytes. Written in specification 3.2, which all live systems
+in use read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from ingot.formats.ignition import IgnitionConfig
+from ingot.images.ramdisk import agent_files
+from ingot.images.ramdisk.errors import CannotBuild
+from ingot.images.ramdisk.settings import AgentSettings
+
+SPECIFICATION: Final = "3.2.0"
+UNIT: Final = "ironic-agent.service"
+CONNECTIONS: Final = "/etc/NetworkManager/system-connections"
+_LONGEST_NAME: Final = 63
+_HOST_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+_KEYFILE_NAME: Final = re.compile(r"[A-Za-z0-9_@:+-][A-Za-z0-9_.@:+-]{0,200}")
+
+
+def agent_ignition(settings: AgentSettings, *, hostname: str, keyfiles: Mapping[str, bytes]) -> bytes:
+    """The config that starts the agent. `keyfiles` are NetworkManager's, by file name. Raises `CannotBuild`."""
+    name = machine_name(hostname)
+    own_network = bool(keyfiles)
+    config = IgnitionConfig(SPECIFICATION)
+    _add(config, agent_files.CONFIG, agent_files.agent_config(settings, own_network=own_network), 0o644)
+    for file_name, content in sorted(keyfiles.items()):
+        if not _KEYFILE_NAME.fullmatch(file_name):
+            raise CannotBuild(
+                f"a network connection has the file name {file_name!r}, which is no name of a file"
+            )
+        config.add_file(f"{CONNECTIONS}/{file_name}", content, mode=0o600, overwrite=True)
+    if settings.pull_secret:
+        _add(config, agent_files.PULL_SECRET, settings.pull_secret.reveal(), 0o600)
+    if trusted := agent_files.trusted(settings):
+        config.add_file(agent_files.CA, trusted, mode=0o644)
+    if settings.ca_bundle:
+        config.add_file("/etc/pki/ca-trust/source/anchors/ca.crt", settings.ca_bundle, mode=0o644)
+    _add(config, "/etc/NetworkManager/conf.d/clientid.conf", agent_files.CLIENT_ID, 0o644)
+    if settings.ntp_servers:
+        lines = "".join(f"server {server} iburst\n" for server in settings.ntp_servers)
+        config.append_to_file("/etc/chrony.conf", f"\n{lines}".encode())
+    _add(
+        config,
+        "/etc/NetworkManager/dispatcher.d/01-hostname",
+        agent_files.hostname_script(name),
+        0o744,
+    )
+    if settings.registries_conf:
+        config.add_file(
+            "/etc/containers/registries.conf", settings.registries_conf, mode=0o644, overwrite=True
+        )
+    _add(config, "/etc/issue.d/ironic-agent.issue", agent_files.console_message(settings, name), 0o644)
+    if settings.ssh_key:
+        config.add_user("core", [settings.ssh_key])
+    config.add_unit(UNIT, agent_files.agent_unit(settings, hostname=name, own_network=own_network))
+    return config.encoded()
+
+
+def machine_name(host: str) -> str:
+    """The name of a machine, made of the name of its host; that of an object in Kubernetes may be longer."""
+    if not _HOST_NAME.fullmatch(host):
+        raise CannotBuild(f"{host!r} is no name of a host; lower case letters, digits, '-' and '.' make one")
+    return host[:_LONGEST_NAME].rstrip(".-")
+
+
+def _add(config: IgnitionConfig, path: str, text: str, mode: int) -> None:
+    config.add_file(path, text.encode(), mode=mode)

@@ -74,6 +74,7 @@ class PreprovisioningImageStatus(Model):
     network_data: Annotated[NetworkDataStatus, doc("The network configuration that is in the image.")] = (
         msgspec.field(default_factory=NetworkDataStatus)
     )
+    version: Annotated[str, doc("The live image that it was made of, by its volume label.")] = ""
 
 
 class PreprovisioningImage(Object):

@@ -40,6 +40,8 @@ DEPARTURES: dict[tuple[str, str], str] = {
         "BareMetalHost",
         "/status/properties/nextTry",
     ): "when a failed host is tried again, for people and programs",
+    ("BareMetalHost", "/status/properties/ramdisk"): "which ramdisk the host booted last",
+    ("PreprovisioningImage", "/status/properties/version"): "what the ramdisk was made of",
     ("BareMetalHost", "/status/properties/errorType/enum"): (
         "`detach error`, which Metal3 uses and its schema refuses: a host that cannot be detached has to be able to say so"
     ),

@@ -53,6 +53,7 @@ from ingot.api.baremetalhost.status import (
     OperationHistory,
     OperationTimes,
     ProvisionStatus,
+    RamdiskStatus,
 )
 from ingot.api.definition import AGE, Column, Definition
 from ingot.api.hardwaredata import HardwareDetails
@@ -92,6 +93,7 @@ __all__ = [
     "OperationTimes",
     "OperationalStatus",
     "ProvisionStatus",
+    "RamdiskStatus",
     "RootDeviceHints",
     "SoftwareRAIDVolume",
     "State",

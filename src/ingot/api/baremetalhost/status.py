@@ -11,6 +11,7 @@ from ingot.api.baremetalhost.names import WRITABLE_ERROR_TYPES, ErrorType, Opera
 from ingot.api.baremetalhost.parts import RAID, BootMode, CustomDeploy, FirmwareConfig, Image, RootDeviceHints
 from ingot.api.hardwaredata import HardwareDetails
 from ingot.api.meta import Condition, Model, SecretReference
+from ingot.api.preprovisioningimage import ImageFormat
 from ingot.api.schema import ATOMIC_MAP, doc, map_list
 
 
@@ -61,6 +62,16 @@ class ProvisionStatus(Model):
             "Where the host is: registering, inspecting, preparing, available, provisioning, provisioned, …",
             required=True,
         ),
+    ] = ""
+
+
+class RamdiskStatus(Model):
+    """A ramdisk that was made for the host, and that it was told to boot."""
+
+    booted_at: Annotated[datetime | None, doc("When it was told to.")] = None
+    format: Annotated[ImageFormat | None, doc("Format of the image.")] = None
+    version: Annotated[
+        str, doc("The live image that it was made of, by its volume label; empty where its builder does not say.")
     ] = ""
 
 
@@ -133,6 +144,13 @@ class BareMetalHostStatus(Model):
             default=0,
         ),
     ] = 0
+    ramdisk: Annotated[
+        RamdiskStatus | None,
+        doc(
+            "The ramdisk that the host booted last, to be inspected, cleaned or installed; absent where it never booted one "
+            "that was made for it."
+        ),
+    ] = None
     tried_credentials: Annotated[
         CredentialsStatus, doc("The last credentials that were sent, good or bad.")
     ] = msgspec.field(default_factory=CredentialsStatus)

@@ -1,0 +1,67 @@
+"""A request as it came, and what is no request.
+
+Pure, and strict: one grammar for the whole head, which leaves no two ways to read it. What stands in front of us or behind us may
+be lenient; a head that could mean something else to somebody else is refused, and so is a body, because nothing here takes one.
+After a refusal the connection is closed: what follows on it cannot be told from the rest of what was refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+LARGEST_HEAD: Final = 8 * 1024
+MOST_FIELDS: Final = 64
+END: Final = b"\r\n\r\n"
+
+_TOKEN: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105 - HTTP's word for such a name
+_VALUE: Final = r"[\t -~\x80-\xff]*"
+_HEAD: Final = re.compile(
+    rf"({_TOKEN}) ([!-~]+) HTTP/1\.([01])\r\n((?:{_TOKEN}:{_VALUE}\r\n){{0,{MOST_FIELDS}}})", re.ASCII
+)
+_FIELD: Final = re.compile(rf"({_TOKEN}):({_VALUE})\r\n")
+_HOST: Final = re.compile(r"[A-Za-z0-9._~%!$&'()*+;=:\[\]-]*")
+
+
+class Refused(Exception):
+    """The status that this gets, and a sentence for whoever sent it."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """`fields` by name in lower case. `stays` says whether the connection is to be kept afterwards."""
+
+    method: str
+    target: str
+    fields: Mapping[str, str]
+    stays: bool
+
+
+def parsed(head: bytes) -> Request:
+    """The request whose head this is, from the first byte to the empty line, which is not part of it any more."""
+    matched = _HEAD.fullmatch(head.decode("latin-1"))
+    if matched is None:
+        raise Refused(400, "that is no request of HTTP/1.1")
+    method, target, minor, lines = matched.groups()
+    fields: dict[str, str] = {}
+    for name, value in _FIELD.findall(lines):
+        key, said = name.lower(), value.strip(" \t")
+        # Twice the same field is a list; where no list may be, it then is no value that is understood.
+        fields[key] = f"{fields[key]}, {said}" if key in fields else said
+    _check(fields, newest=minor == "1")
+    kept = {word.strip().lower() for word in fields.get("connection", "").split(",")}
+    return Request(method, target, fields, "close" not in kept if minor == "1" else "keep-alive" in kept)
+
+
+def _check(fields: Mapping[str, str], *, newest: bool) -> None:
+    host = fields.get("host")
+    if (newest and host is None) or (host is not None and not _HOST.fullmatch(host)):
+        raise Refused(400, "a request names one host")
+    if "transfer-encoding" in fields or fields.get("content-length", "0") != "0":
+        raise Refused(413, "nothing here takes a body")

@@ -1,0 +1,203 @@
+"""A connection that never blocks: bytes in, bytes and files out, with TLS or without.
+
+Everything here is a generator that tries first and, where the connection is not ready, yields what it waits for; `loop` goes on
+with it then. So a conversation reads from top to bottom, and a thread has hundreds of them. None takes more than a turn's worth
+at once, however fast its client reads: the others are waiting.
+
+Without TLS, the kernel sends a file's pages itself. With it they come through a buffer of the connection: OpenSSL wants to see
+the same bytes again when it could not write them at once, and a file that is mapped into memory would end the process if
+somebody cut it short.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import ssl
+from collections.abc import Generator
+from typing import Final, Protocol, TypeVar
+
+READ: Final = select.EPOLLIN
+WRITE: Final = select.EPOLLOUT
+TURN: Final = 1024 * 1024
+"""What one connection may send before it is another one's turn."""
+_RECORDS: Final = 64 * 1024
+"""What is read and encrypted at once: four records of TLS."""
+_RECEIVED: Final = 4096
+_LINGERING: Final = 256 * 1024
+
+_T = TypeVar("_T")
+Steps = Generator[int, None, _T]
+"""Yields READ or WRITE: what has to be possible before the next step."""
+
+
+class FileTooShort(OSError):
+    """A file ends before the region of it that is to be sent does."""
+
+
+class Wire(Protocol):
+    """One connection, and how many bytes of answers it took so far."""
+
+    sent: int
+
+    def fileno(self) -> int: ...
+
+    def greet(self) -> Steps[None]:
+        """Whatever comes before the first request."""
+
+    def receive(self) -> Steps[bytes]:
+        """Some bytes; none when the other side will send no more."""
+
+    def send(self, content: bytes, *, more: bool) -> Steps[None]:
+        """All of it. `more` says that something follows at once."""
+
+    def send_file(self, handle: int, offset: int, length: int) -> Steps[None]:
+        """A region of an open file."""
+
+    def part(self) -> Steps[None]:
+        """Say that no more comes, and listen a little longer: a connection that is closed while the other side still sends
+        takes back the answer that is on its way."""
+
+    def close(self) -> None: ...
+
+
+class PlainWire:
+    """Without TLS."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self.sent = 0
+        self.fileno: Final = connection.fileno
+
+    def greet(self) -> Steps[None]:
+        yield from ()
+
+    def receive(self) -> Steps[bytes]:
+        while True:
+            try:
+                return self._connection.recv(_RECEIVED)
+            except BlockingIOError:
+                yield READ
+
+    def send(self, content: bytes, *, more: bool) -> Steps[None]:
+        left = memoryview(content)
+        flags = socket.MSG_MORE if more else 0
+        while left:
+            try:
+                done = self._connection.send(left[:TURN], flags)
+            except BlockingIOError:
+                yield WRITE
+                continue
+            self.sent += done
+            left = left[done:]
+            if left:
+                yield WRITE
+
+    def send_file(self, handle: int, offset: int, length: int) -> Steps[None]:
+        out = self._connection.fileno()
+        while length:
+            try:
+                done = os.sendfile(out, handle, offset, min(length, TURN))
+            except BlockingIOError:
+                yield WRITE
+                continue
+            if not done:
+                raise FileTooShort
+            self.sent += done
+            offset += done
+            length -= done
+            if length:
+                yield WRITE
+
+    def part(self) -> Steps[None]:
+        self._connection.shutdown(socket.SHUT_WR)
+        heard = 0
+        while heard < _LINGERING:
+            some = yield from self.receive()
+            if not some:
+                return
+            heard += len(some)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class TlsWire:
+    """With TLS; the handshake is not done yet."""
+
+    def __init__(self, connection: ssl.SSLSocket) -> None:
+        self._connection = connection
+        self._buffer: bytearray | None = None
+        self.sent = 0
+        self.fileno: Final = connection.fileno
+
+    def greet(self) -> Steps[None]:
+        while True:
+            try:
+                self._connection.do_handshake()
+                return
+            except ssl.SSLWantReadError:
+                yield READ
+            except ssl.SSLWantWriteError:
+                yield WRITE
+
+    def receive(self) -> Steps[bytes]:
+        while True:
+            try:
+                return self._connection.recv(_RECEIVED)
+            except (ssl.SSLWantReadError, BlockingIOError):
+                yield READ
+            except ssl.SSLWantWriteError:
+                yield WRITE
+
+    def send(self, content: bytes, *, more: bool) -> Steps[None]:
+        del more  # a record is sent when it is full; TLS knows no waiting for what follows
+        left = memoryview(content)
+        while left:
+            yield from self._records(left[:_RECORDS])
+            left = left[_RECORDS:]
+
+    def send_file(self, handle: int, offset: int, length: int) -> Steps[None]:
+        if self._buffer is None:
+            self._buffer = bytearray(_RECORDS)
+        room = memoryview(self._buffer)
+        turn = TURN
+        while length:
+            done = os.preadv(handle, [room[: min(length, _RECORDS)]], offset)
+            if not done:
+                raise FileTooShort
+            yield from self._records(room[:done])
+            offset += done
+            length -= done
+            turn -= done
+            if length and turn <= 0:
+                yield WRITE
+                turn = TURN
+
+    def _records(self, content: memoryview) -> Steps[None]:
+        while content:
+            try:
+                done = self._connection.send(content)
+            except ssl.SSLWantWriteError:
+                yield WRITE
+            except ssl.SSLWantReadError:
+                yield READ
+            else:
+                self.sent += done
+                content = content[done:]
+
+    def part(self) -> Steps[None]:
+        with contextlib.suppress(OSError, ValueError):  # says that it ends; the other side need not answer
+            self._connection.unwrap()
+        self._connection.shutdown(socket.SHUT_WR)  # from here on, what is received is not decrypted any more
+        heard = 0
+        while heard < _LINGERING:
+            some = yield from self.receive()
+            if not some:
+                return
+            heard += len(some)
+
+    def close(self) -> None:
+        self._connection.close()

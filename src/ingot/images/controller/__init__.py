@@ -1,8 +1,11 @@
 """PreprovisioningImage: a ramdisk for each host that asks for one, built, served and taken back.
 
-`settings` says where images come from and how they are reached.
+`settings` says where images come from and how they are reached; `serving` in `controller` starts it all. Read on in
+`reconciling`, which is a pass over one object; `stock` is what images can be made of at the moment, `sources` where that comes
+from, `publishing` what is served for how long, `statuses` what users read.
 """
 
+from ingot.images.controller.controller import ImageController, serving
 from ingot.images.controller.settings import ImageSettings, Listen
 
-__all__ = ["ImageSettings", "Listen"]
+__all__ = ["ImageController", "ImageSettings", "Listen", "serving"]

@@ -15,6 +15,7 @@ from ingot.formats import FormatError
 from ingot.formats.coreos import ROOTFS, LiveIso
 from ingot.images.ramdisk.errors import BaseError
 from ingot.images.region import Region
+from ingot.images.server.pieces import Image, entity_tag
 
 _FOLDER: Final = "IMAGES/PXEBOOT"
 _KERNELS: Final = (f"{_FOLDER}/VMLINUZ", f"{_FOLDER}/KERNEL.IMG")
@@ -72,3 +73,13 @@ class Base:
             ) from error
         except OSError as error:
             raise BaseError(f"{iso.path}, for {architecture}, cannot be read: {error.strerror}") from error
+
+    def kernel_image(self) -> Image:
+        """To be served as it is."""
+        return self._whole(self.kernel)
+
+    def rootfs_image(self) -> Image:
+        return self._whole(self.rootfs)
+
+    def _whole(self, piece: Region) -> Image:
+        return Image((piece,), entity_tag(self.iso, self.sha256, (piece,)), self.modified)

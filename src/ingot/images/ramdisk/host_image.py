@@ -111,16 +111,6 @@ class RamdiskMaker:
         tag = entity_tag(self.base.iso, self.base.sha256, pieces)
         return HostImage("initrd", Image(pieces, tag, self.base.modified), self.kernel_params)
 
-    def kernel(self) -> Image:
-        return self._whole(self.base.kernel)
-
-    def rootfs(self) -> Image:
-        return self._whole(self.base.rootfs)
-
-    def _whole(self, piece: Piece) -> Image:
-        tag = entity_tag(self.base.iso, self.base.sha256, (piece,))
-        return Image((piece,), tag, self.base.modified)
-
 
 def _shared_patches(live: LiveIso, settings: AgentSettings, rootfs_url: str) -> tuple[Patch, ...]:
     """What is changed for all hosts: the kernel's arguments, and in a minimal image what says where the rest is."""

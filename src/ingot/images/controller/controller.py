@@ -1,0 +1,161 @@
+"""The images of one API, ready to be run: what wakes an object, what runs beside it, and when the server may answer.
+
+After a restart the shelf is empty, and what statuses advertise is not there yet: until every object was looked at once, the
+server says "later", not "no".
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any, Final
+
+from ingot.api.core import SECRETS
+from ingot.api.meta import Key, now
+from ingot.api.preprovisioningimage import PREPROVISIONING_IMAGES, PreprovisioningImage
+from ingot.images.controller.publishing import Publisher
+from ingot.images.controller.reconciling import ImageReconciler
+from ingot.images.controller.settings import ImageSettings
+from ingot.images.controller.stock import StockKeeper
+from ingot.images.ramdisk import SettingsError
+from ingot.images.server import ImageServer, Names, Shelf
+from ingot.kube import Again, Client, Controller, Done, EventRecorder, Informer, follow, metadata_of, named_in
+from ingot.trust import ServingTls
+
+BY_SECRET: Final = "secret"  # noqa: S105 - the name of an index
+NAMES_KEY: Final = "image-names-key"
+_EVERY_ADDRESS: Final = ("", "0.0.0.0", "::")  # noqa: S104 - listening there is whoever set it's decision
+
+Job = Callable[[], Coroutine[Any, Any, None]]
+
+
+def _secrets_of(image: PreprovisioningImage) -> Iterable[str]:
+    name = image.spec.network_data_name
+    return [str(Key(image.metadata.namespace, name))] if name else []
+
+
+class ImageController:
+    """Made by `serving`: while it lasts, images are served; to build them, run the informers, the controllers and the tasks."""
+
+    def __init__(
+        self,
+        client: Client,
+        recorder: EventRecorder,
+        settings: ImageSettings,
+        publisher: Publisher,
+        *,
+        namespace: str,
+        workers: int,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.images = Informer(
+            client, PREPROVISIONING_IMAGES, namespace=namespace, indexes={BY_SECRET: _secrets_of}
+        )
+        self.secrets = Informer(client, metadata_of(SECRETS), namespace=namespace)
+        self.keeper = StockKeeper(settings, publisher, changed=self._wake_all)
+        self._reconcile = ImageReconciler(
+            client,
+            recorder,
+            images=self.images,
+            secrets=self.secrets,
+            keeper=self.keeper,
+            publisher=publisher,
+            architecture=settings.architecture,
+            clock=clock,
+        )
+        self._controller = Controller("images", self._once, workers=workers)
+        self._looked_at: set[Key] = set()
+        self._missing: set[Key] | None = None
+        """Objects that were there at the start and were not looked at yet; None while the start is not over."""
+        self.port = 0
+        follow(self._controller, self.images, when=self._is_news)
+        follow(self._controller, self.secrets, named_in(self.images, BY_SECRET))
+
+    @property
+    def informers(self) -> list[Informer[Any]]:
+        return [self.images, self.secrets]
+
+    @property
+    def controllers(self) -> list[Controller]:
+        return [self._controller]
+
+    @property
+    def tasks(self) -> list[Job]:
+        return [self.keeper.keep, self._count_those_there]
+
+    @property
+    def trouble(self) -> str:
+        """What keeps images from being built and served as they should be; "" for nothing."""
+        if not self.ready():
+            return "not every image was looked at yet"
+        return "; ".join(self.keeper.stock.troubles.values())
+
+    def ready(self) -> bool:
+        """Whether everything that is advertised is there. Any thread may ask."""
+        return self._missing is not None and not self._missing
+
+    async def _count_those_there(self) -> None:
+        self._missing = {image.key for image in self.images.items()} - self._looked_at
+
+    async def _once(self, key: Key) -> Done | Again:
+        try:
+            return await self._reconcile(key)
+        finally:
+            if self._missing is None:
+                self._looked_at.add(key)
+            else:
+                # Also when it failed: one object must not keep all others from being served.
+                self._missing.discard(key)
+
+    def _wake_all(self) -> None:
+        for image in self.images.items():
+            self._controller.wake(image.key, low=True)
+
+    def _is_news(self, old: PreprovisioningImage, new: PreprovisioningImage) -> bool:
+        before, after = old.metadata, new.metadata
+        return (
+            before.generation != after.generation
+            or before.finalizers != after.finalizers
+            or before.deletion_timestamp != after.deletion_timestamp
+            or before.labels != after.labels
+            or before.uid != after.uid
+            or new.status != self._reconcile.told.get(new.key)
+        )
+
+
+@asynccontextmanager
+async def serving(
+    client: Client,
+    recorder: EventRecorder,
+    settings: ImageSettings,
+    *,
+    tls: ServingTls | None,
+    namespace: str = "",
+    workers: int = 8,
+    clock: Callable[[], datetime] = now,
+) -> AsyncIterator[ImageController]:
+    """Listen, and make the controller whose images are served there. Raises `OSError` where it cannot listen."""
+    shelf = Shelf()
+    made: list[ImageController] = []
+    names = await asyncio.to_thread(Names.kept_in, settings.state / NAMES_KEY)
+    server = ImageServer(shelf, listen=settings.listen, tls=tls, ready=lambda: bool(made) and made[0].ready())
+    async with server:
+        url = settings.public_url or _own_url(settings.listen.host, server.port, tls=tls is not None)
+        publisher = Publisher(shelf, names, url, linger=settings.linger)
+        controller = ImageController(
+            client, recorder, settings, publisher, namespace=namespace, workers=workers, clock=clock
+        )
+        controller.port = server.port
+        made.append(controller)
+        yield controller
+
+
+def _own_url(host: str, port: int, *, tls: bool) -> str:
+    if host in _EVERY_ADDRESS:
+        raise SettingsError(
+            f"Images are served on every address of this machine (INGOT_IMAGES_LISTEN is {host}:{port}), and BMCs have to be "
+            "told one: set INGOT_IMAGES_URL to https://HOST:PORT."
+        )
+    return f"{'https' if tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"

@@ -1,0 +1,71 @@
+"""What is served, for whom, and for how long: the shelf with a memory of who needs what.
+
+A name says what the image is for and what is in it, so a URL never changes its content, and the same image has the same URL after
+a restart. An image that is no longer advertised stays on the shelf for a while: a server that was booted from virtual media
+reads from it for as long as it runs. One whose owner is gone goes at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ingot.images.server import Image, Names, Shelf
+
+
+@dataclass(slots=True)
+class _Owned:
+    current: set[str] = field(default_factory=set)
+    retired: dict[str, float] = field(default_factory=dict)
+    """When each of them goes."""
+
+
+class Publisher:
+    """One writer's view of a shelf. `linger` is in seconds of whatever clock its callers tell the time by."""
+
+    def __init__(self, shelf: Shelf, names: Names, public_url: str, *, linger: float) -> None:
+        self._shelf = shelf
+        self._names = names
+        self._public_url = public_url.rstrip("/")
+        self._linger = linger
+        self._owners: dict[str, _Owned] = {}
+
+    def url(self, owner: str, image: Image, file: str) -> str:
+        """Where this image would be; the name of the file at the end is for people and for BMCs that look at it."""
+        return f"{self._public_url}/images/{self._name(owner, image)}/{file}"
+
+    def publish(self, owner: str, image: Image, file: str) -> str:
+        """Serve it from now on. What the owner had before is served as well, until `settle`."""
+        name = self._name(owner, image)
+        self._shelf.put(name, image)
+        owned = self._owners.setdefault(owner, _Owned())
+        owned.current.add(name)
+        owned.retired.pop(name, None)
+        return self.url(owner, image, file)
+
+    def settle(self, owner: str, advertised: str, *, now: float) -> None:
+        """Only this URL of the owner is advertised any more, and the API knows. "" for none."""
+        owned = self._owners.get(owner)
+        if owned is None:
+            return
+        for name in [name for name in owned.current if f"/{name}/" not in advertised]:
+            owned.current.discard(name)
+            owned.retired[name] = now + self._linger
+
+    def forget(self, owner: str) -> None:
+        """Nobody needs the owner's images: they go at once."""
+        owned = self._owners.pop(owner, None)
+        if owned is not None:
+            for name in (*owned.current, *owned.retired):
+                self._shelf.drop(name)
+
+    def tidy(self, *, now: float) -> None:
+        """Take away what has lingered long enough."""
+        for owner, owned in list(self._owners.items()):
+            for name in [name for name, end in owned.retired.items() if end <= now]:
+                del owned.retired[name]
+                self._shelf.drop(name)
+            if not owned.current and not owned.retired:
+                del self._owners[owner]
+
+    def _name(self, owner: str, image: Image) -> str:
+        return self._names.name(owner, image.etag)

@@ -1,0 +1,187 @@
+"""Where bases come from: a folder with a release payload, or ISO files. Both are verified before anything is made of them.
+
+A look is cheap and gives something to compare: as long as it is the same, nothing has to be read again. Loading reads all bytes
+and takes seconds, in a thread. One architecture that is damaged does not keep the others from being used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from ingot.images.controller.settings import ImageSettings
+from ingot.images.ramdisk import Base, BaseError
+from ingot.images.region import Region
+from ingot.images.release import Payload, PayloadError
+
+ARCHITECTURES: Final = ("x86_64", "aarch64", "ppc64le", "s390x")
+_CHUNK: Final = 1 << 20
+_SHA256: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
+
+
+class SourceError(Exception):
+    """There is nothing that could be loaded; the sentence says why."""
+
+
+class Found(Protocol):
+    """What a look found."""
+
+    @property
+    def identity(self) -> str:
+        """Changes exactly when something else would be loaded."""
+
+    @property
+    def payload(self) -> Payload | None:
+        """What is to be read again in the background."""
+
+    def load(self) -> dict[str, Base | BaseError]:
+        """Verify everything; by architecture, what can be used and what is wrong with the rest. Blocks for seconds."""
+
+
+class Source(Protocol):
+    def look(self) -> Found:
+        """What is there now. Blocks for milliseconds; raises `SourceError`."""
+
+
+def source_of(settings: ImageSettings) -> Source:
+    if settings.payload is not None:
+        return PayloadSource(settings.payload)
+    assert settings.iso is not None, "the settings have one of the two"
+    return FileSource(settings.iso, settings.shared_folder, settings.architecture)
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadSource:
+    """A release payload. The folder may be a link, which is switched to another payload, or may get another one itself."""
+
+    folder: Path
+
+    def look(self) -> PayloadFound:
+        try:
+            # Resolved: images of the payload before a switch must not be read from the one after it.
+            return PayloadFound(Payload.open(self.folder.resolve(strict=True)))
+        except FileNotFoundError as error:
+            raise SourceError(
+                f"the release payload {self.folder} is not there. Put it there with `ingot release mirror`, or correct "
+                "INGOT_RELEASE_PAYLOAD"
+            ) from error
+        except OSError as error:
+            raise SourceError(
+                f"the release payload {self.folder} cannot be read: {error.strerror}"
+            ) from error
+        except PayloadError as error:
+            raise SourceError(f"the release payload cannot be used: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadFound:
+    payload: Payload
+
+    @property
+    def identity(self) -> str:
+        return f"{self.payload.digest} in {self.payload.folder}"
+
+    def load(self) -> dict[str, Base | BaseError]:
+        return {architecture: self._loaded(architecture) for architecture in self.payload.images}
+
+    def _loaded(self, architecture: str) -> Base | BaseError:
+        image = self.payload.images[architecture]
+        try:
+            self.payload.verify(architecture)
+            return Base.read(image.iso, architecture=architecture, sha256=image.sha256)
+        except PayloadError as error:
+            return BaseError(f"the release payload is damaged: {error}")
+        except OSError as error:
+            return BaseError(f"the release payload in {self.payload.folder} cannot be read: {error.strerror}")
+        except BaseError as error:
+            return error
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """ISO files: one for the machines of the usual architecture, and others beside it under names with theirs."""
+
+    iso: Path
+    shared_folder: Path | None
+    architecture: str
+
+    def look(self) -> FilesFound:
+        files = dict(self._files())
+        if not files:
+            raise SourceError(
+                f"there is no ISO image {self.iso}, nor one with the name of an architecture in it. Put it there, or correct "
+                "DEPLOY_ISO"
+            )
+        return FilesFound(files)
+
+    def _files(self) -> Iterator[tuple[str, SeenFile]]:
+        folder = self.shared_folder or self.iso.parent
+        stem, suffix = self.iso.stem, self.iso.suffix
+        for architecture in ARCHITECTURES:
+            named = [folder / f"{stem}{mark}{architecture}{suffix}" for mark in "_."]
+            usual = [self.iso] if architecture == self.architecture else []
+            for path in (*named, *usual):
+                if (seen := _seen(path)) is not None:
+                    yield architecture, seen
+                    break
+
+
+@dataclass(frozen=True, slots=True)
+class SeenFile:
+    path: Path
+    size: int
+    changed: int
+    number: int
+    """Of its inode."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilesFound:
+    files: dict[str, SeenFile]
+    payload: None = None
+
+    @property
+    def identity(self) -> str:
+        return repr(sorted(self.files.items()))
+
+    def load(self) -> dict[str, Base | BaseError]:
+        return {architecture: _loaded(architecture, seen) for architecture, seen in self.files.items()}
+
+
+def _seen(path: Path) -> SeenFile | None:
+    try:
+        found = path.resolve(strict=True)
+        stat = found.stat()
+    except OSError:
+        return None
+    return SeenFile(found, stat.st_size, stat.st_mtime_ns, stat.st_ino)
+
+
+def _loaded(architecture: str, seen: SeenFile) -> Base | BaseError:
+    try:
+        sha256 = _hash_of(seen.path)
+        stamp = seen.path.with_name(f"{seen.path.name}.sha256")
+        noted = stamp.read_text("ascii", "replace").split() if stamp.exists() else []
+        if noted and _SHA256.fullmatch(noted[0].lower()) and noted[0].lower() != sha256:
+            return BaseError(
+                f"{seen.path} is damaged: its hash is {sha256}, and {stamp.name} says {noted[0].lower()}. Copy it again"
+            )
+        return Base.read(Region.whole(seen.path), architecture=architecture, sha256=sha256)
+    except OSError as error:
+        return BaseError(f"{error.filename or seen.path} cannot be read: {error.strerror}")
+    except BaseError as error:
+        return error
+
+
+def _hash_of(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_SEQUENTIAL)
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()

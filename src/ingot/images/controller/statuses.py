@@ -1,0 +1,145 @@
+"""What the status of a PreprovisioningImage says, worked out from what came of building it.
+
+Pure. Condition types, reasons and the beginnings of their messages are those that Metal3's clients know. A condition of ours is
+added where an image is served that is not the newest: it can be booted, and somebody should know.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from ingot.api.meta import Condition, ConditionStatus
+from ingot.api.preprovisioningimage import (
+    ConditionReason,
+    ConditionType,
+    ImageFormat,
+    NetworkDataStatus,
+    PreprovisioningImageStatus,
+)
+from ingot.api.wire import differing_fields, wire_fields
+
+UP_TO_DATE: Final = "UpToDate"
+"""False: what is served is older than what is there, which cannot be used. Absent otherwise."""
+STALE: Final = "NewerImageUnusable"
+FIRST_DELAY: Final = timedelta(seconds=10)
+LONGEST_DELAY: Final = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """There is an image, and it is served."""
+
+    format: ImageFormat
+    architecture: str
+    network: NetworkDataStatus
+    image_url: str
+    version: str
+    kernel_url: str = ""
+    kernel_params: str = ""
+    trouble: str = ""
+    """Why a newer one is not used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """There is none, and why."""
+
+    reason: ConditionReason
+    message: str
+    format: ImageFormat | None = None
+
+
+Outcome = Built | Refused
+_Told = tuple[ConditionStatus, str, str]
+"""Of a condition: status, reason, message."""
+
+
+def status_of(
+    before: PreprovisioningImageStatus, outcome: Outcome, *, generation: int, at: datetime
+) -> PreprovisioningImageStatus:
+    """The status that tells the outcome, in place of the one before; what has not changed keeps its times."""
+    told: dict[str, _Told]
+    match outcome:
+        case Built():
+            message = f"Generated image from {outcome.version}"
+            told = {
+                ConditionType.READY: ("True", ConditionReason.SUCCESS, message),
+                ConditionType.ERROR: ("False", ConditionReason.SUCCESS, ""),
+            }
+            if outcome.trouble:
+                told[UP_TO_DATE] = ("False", STALE, outcome.trouble)
+            made = PreprovisioningImageStatus(
+                architecture=outcome.architecture,
+                format=outcome.format,
+                image_url=outcome.image_url,
+                kernel_url=outcome.kernel_url,
+                extra_kernel_params=outcome.kernel_params,
+                network_data=outcome.network,
+            )
+        case Refused():
+            told = {
+                ConditionType.READY: ("False", outcome.reason, outcome.message),
+                ConditionType.ERROR: ("True", outcome.reason, outcome.message),
+            }
+            made = replace(
+                before,
+                format=outcome.format or before.format,
+                image_url="",
+                kernel_url="",
+                extra_kernel_params="",
+            )
+    return replace(made, conditions=_conditions(before.conditions, told, generation=generation, at=at))
+
+
+def _conditions(
+    before: list[Condition],
+    told: dict[str, _Told],
+    *,
+    generation: int,
+    at: datetime,
+) -> list[Condition]:
+    had = {condition.type: condition for condition in before}
+    made = []
+    for kind, (status, reason, message) in told.items():
+        same = had.get(kind)
+        turned = same is None or same.status != status
+        made.append(
+            Condition(
+                type=str(kind),
+                status=status,
+                reason=str(reason),
+                message=message,
+                last_transition_time=at if same is None or turned else same.last_transition_time,
+                observed_generation=generation,
+            )
+        )
+    ours = {ConditionType.READY, ConditionType.ERROR, UP_TO_DATE}
+    return made + [condition for condition in before if condition.type not in ours]
+
+
+def status_patch(
+    before: PreprovisioningImageStatus, after: PreprovisioningImageStatus
+) -> dict[str, Any] | None:
+    """The merge patch from one to the other; None where they are the same. What is empty now is taken out."""
+    names = differing_fields(before, after)
+    if not names:
+        return None
+    sent = wire_fields(after, names)
+    fields = {field.encode_name for field in msgspec.structs.fields(after) if field.name in names}
+    return {"status": {**dict.fromkeys(fields - sent.keys()), **sent}}
+
+
+def condition_of(status: PreprovisioningImageStatus, kind: str) -> Condition | None:
+    return next((found for found in status.conditions if found.type == kind), None)
+
+
+def next_look(status: PreprovisioningImageStatus, at: datetime) -> float:
+    """Seconds until a missing Secret is looked for again; the longer it has been missing, the more. A watch comes first."""
+    error = condition_of(status, ConditionType.ERROR)
+    since = at - error.last_transition_time if error is not None else timedelta(0)
+    return min(max(since, timedelta(0)) + FIRST_DELAY, LONGEST_DELAY).total_seconds()

@@ -22,6 +22,7 @@ from ingot.api.baremetalhost import (
     ErrorType,
     EventReason,
     OperationalStatus,
+    RamdiskStatus,
     State,
 )
 from ingot.api.core import ConfigMap, SecretObject
@@ -60,6 +61,8 @@ class Tools:
     settings: HostSettings = field(default_factory=HostSettings)
     known_credentials: KnownCredentials = field(default_factory=KnownCredentials)
     echoes: Echoes = field(default_factory=Echoes)
+    boots_noted: dict[Key, datetime] = field(default_factory=dict)
+    """When a boot of each host was last noted in its status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,8 @@ class Pass:
         """Whether the host cannot be registered, should the back end not know it, and is to be let go nevertheless."""
         self.note = ""
         """What is to be said beside why the host is where it is, whatever the pass comes to."""
+        self.boots: RamdiskStatus | None = None
+        """The ramdisk of its own that the back end has for the host; None: there is none, or none may be booted."""
         self.secrets: dict[str, SecretObject] = {}
         """What was read of them, for this pass alone."""
         self._told: list[_Told] = []

@@ -116,6 +116,7 @@ class HostReconciler:
             self._tools.known_credentials.forget(key)
             METRICS.forget(key)
             self._tools.companions.unread_firmware.discard(key)
+            self._tools.boots_noted.pop(key, None)
             await let_companions_go(self._tools, key)
             return Done()
         if Annotation.PAUSED in host.metadata.annotations or self._not_ours(host):

@@ -111,6 +111,25 @@ async def test_all_of_a_host_is_shown(site: Site) -> None:
     assert found["dataImage"] is None
 
 
+@pytest.mark.parametrize(
+    ("version", "told"),
+    [
+        ("fedora-coreos-44", "fedora-coreos-44 (iso), told to boot at 2026-01-02 03:04:05 UTC"),
+        ("", "of an unknown version (iso), told to boot at 2026-01-02 03:04:05 UTC"),
+    ],
+)
+async def test_the_ramdisk_that_a_host_booted_last_is_shown(site: Site, version: str, told: str) -> None:
+    await site.added("h1", "--wait")
+    await site.host("pause", "h1")
+    booted = {"version": version, "format": "iso", "bootedAt": "2026-01-02T03:04:05Z"}
+    await site.client.patch(
+        BARE_METAL_HOSTS, Key("default", "h1"), {"status": {"ramdisk": booted}}, subresource="status"
+    )
+    assert f"  ramdisk:   {told}" in (await site.host("show", "h1")).output
+    found = json.loads((await site.host("show", "h1", "-o", "json")).stdout)
+    assert found["ramdisk"]["bootedAt"] == "2026-01-02T03:04:05Z"
+
+
 async def test_a_host_that_does_not_exist_is_named(site: Site) -> None:
     told = await site.host("show", "h9")
     assert told.exit_code == 1

@@ -19,6 +19,7 @@ from ingot.api.preprovisioningimage import (
 from ingot.hosts import HostSettings
 from ingot.hosts.beside.ramdisks import may_boot, wanted, what_is_missing
 from ingot.kube import NotFound
+from ingot.provisioner import Busy, Failed
 
 OWN = pytest.mark.parametrize("settings", [HostSettings(own_ramdisks=True)], ids=["own ramdisks"])
 
@@ -235,6 +236,89 @@ async def test_nothing_is_written_while_nothing_changes(rack: Rack, key: Key) ->
         rack.backend.tell(key)
         await rack.settle()
     assert (await image(rack, key)).metadata.resource_version == before
+
+
+# What was booted
+
+
+@OWN
+async def test_the_ramdisk_that_a_host_booted_last_is_in_its_status(rack: Rack, key: Key) -> None:
+    await rack.host()
+    await is_waited_for(rack, key)
+    assert (await rack.get(key)).status.ramdisk is None, "nothing was booted yet"
+    rack.backend.hold("inspect", Busy("looking around"))
+    await build(rack, key, version="fedora-coreos-43")
+    host = await rack.until(key, lambda host: "looking around" in str(host.status.conditions))
+    booted = host.status.ramdisk
+    assert booted is not None
+    assert (booted.version, booted.format) == ("fedora-coreos-43", "iso")
+    assert booted.booted_at is not None
+    rack.backend.let_go("inspect")
+    rack.backend.tell(key)
+    await rack.until_well(key, "available")
+    assert (await rack.get(key)).status.ramdisk == booted, "nothing was booted since"
+
+
+@OWN
+async def test_an_image_that_is_built_anew_in_the_middle_is_for_the_next_boot(rack: Rack, key: Key) -> None:
+    await rack.host()
+    await is_waited_for(rack, key)
+    rack.backend.hold("inspect", Busy("looking around"))
+    await build(rack, key, version="old")
+    await rack.until(key, lambda host: host.status.ramdisk is not None)
+    await build(rack, key, version="new", imageUrl="https://images.example/new.iso")
+    rack.backend.tell(key)
+    await rack.settle()
+    found = (await rack.get(key)).status.ramdisk
+    assert found is not None
+    assert found.version == "old"
+    rack.backend.let_go("inspect")
+    rack.backend.script("inspect", Failed("the ramdisk did not come up"), Busy("looking again"))
+    rack.backend.tell(key)
+    await rack.until_error(key, "did not come up")
+    await rack.annotate(key, "test.metal3.io/again")
+    await rack.until(
+        key, lambda host: host.status.ramdisk is not None and host.status.ramdisk.version == "new"
+    )
+
+
+@OWN
+async def test_a_payload_that_changes_touches_no_host_that_is_provisioned(rack: Rack, key: Key) -> None:
+    await rack.host(image=IMAGE)
+    await is_waited_for(rack, key)
+    rack.backend.script("provision", Busy("writing"))
+    await build(rack, key, version="old")
+    await rack.until(key, lambda host: host.status.ramdisk is not None)
+    rack.backend.tell(key)
+    before = await rack.until_well(key, "provisioned")
+    await rack.settle()
+    machine = rack.backend.machines[key]
+    orders = list(machine.orders)
+    async with rack.host_writes() as writes:
+        await build(rack, key, version="new", imageUrl="https://images.example/new.iso")
+        rack.backend.tell(key)
+        await rack.settle()
+    assert machine.orders == orders
+    assert writes == []
+    assert machine.access is not None
+    assert machine.access.ramdisk is None
+    assert (await rack.get(key)).status.ramdisk == before.status.ramdisk
+
+
+@OWN
+async def test_where_the_api_drops_the_note_it_is_not_written_again_and_again(rack: Rack, key: Key) -> None:
+    await rack.host()
+    await is_waited_for(rack, key)
+    rack.backend.hold("inspect", Busy("looking around"))
+    await build(rack, key, version="old")
+    await rack.until(key, lambda host: host.status.ramdisk is not None)
+    await rack.client.patch(BARE_METAL_HOSTS, key, {"status": {"ramdisk": None}}, subresource="status")
+    await rack.settle()
+    async with rack.host_writes() as writes:
+        for _ in range(3):
+            rack.backend.tell(key)
+            await rack.settle()
+    assert writes == []
 
 
 # The usual one

@@ -11,12 +11,14 @@ from ironic_orders import NODE
 from ingot.api import bmc
 from ingot.provisioner import Access, Failed, HostRef, OwnRamdisk
 from ingot.provisioner.ironic import IronicProvisioner, Ramdisk
+from ingot.provisioner.ironic.model import FullNode
 from ingot.provisioner.ironic.ramdisks import (
     UnusableRamdisk,
     boots_over_network,
     driver_info,
     ramdisk_formats,
 )
+from ingot.provisioner.ironic.record import differences, record_for
 from ingot.trust import Secret
 
 ISO = OwnRamdisk(url="https://x/h1.iso", format="iso")
@@ -109,6 +111,53 @@ async def test_a_ramdisk_of_the_hosts_own_takes_the_place_of_the_usual_one(backe
     await registered(backend, ironic, host, access)
     assert "kernel_append_params" not in node["driver_info"]
     assert node["driver_info"]["deploy_iso"] == "https://127.0.0.1/ramdisk.iso"
+
+
+async def test_an_agent_of_another_ramdisk_is_not_used_again(backend, ironic, host, access):
+    node = await registered(backend, ironic, host, replace(access, ramdisk=ISO))
+    ironic.finish(NODE)
+    await registered(backend, ironic, host, replace(access, ramdisk=ISO))
+    assert "fast_track" not in node["driver_info"], "it has booted nothing else yet"
+    new = replace(access, ramdisk=replace(ISO, url="https://x/new.iso"))
+    await registered(backend, ironic, host, new)
+    assert (node["driver_info"]["deploy_iso"], node["driver_info"]["fast_track"]) == (
+        "https://x/new.iso",
+        "no",
+    )
+    patches = ironic.asked("PATCH")
+    await registered(backend, ironic, host, new)
+    assert ironic.asked("PATCH") == patches
+
+
+@pytest.mark.parametrize(
+    ("state", "before", "after"),
+    [
+        ("available", None, "no"),
+        ("manageable", None, "no"),
+        ("inspect wait", None, "no"),
+        ("deploy failed", None, "no"),
+        ("available", "no", "no"),
+        ("available", True, "no"),
+        ("enroll", None, None),
+        ("active", None, None),
+        ("active", "no", None),
+        ("active", False, False),
+    ],
+)
+def test_where_an_agent_may_run_from_another_ramdisk(state, before, after, host, access):
+    wanted = record_for(host, replace(access, ramdisk=ISO), Ramdisk())
+    info = wanted.driver_info | {"deploy_iso": "https://x/old.iso"}
+    if before is not None:
+        info |= {"fast_track": before}
+    node = FullNode(uuid=NODE, provision_state=state, driver_info=info)
+    for operation in differences(node, wanted, new_password=False):
+        key = operation.path.removeprefix("/driver_info/")
+        if operation.path.startswith("/driver_info/"):
+            info = {name: value for name, value in info.items() if name != key}
+            if operation.op == "add":
+                info[key] = operation.value
+    assert info.get("fast_track") == after
+    assert info["deploy_iso"] == ISO.url
 
 
 async def test_the_network_configuration_of_the_ramdisk_is_kept_with_the_node(backend, ironic, host, access):

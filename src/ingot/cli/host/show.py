@@ -89,6 +89,7 @@ def as_data(host: BareMetalHost, beside: Beside) -> dict[str, Any]:
     return {
         **msgspec.to_builtins(report_on(host)),
         "provisioning": wire(host.status.provisioning),
+        "ramdisk": wire(host.status.ramdisk) if host.status.ramdisk is not None else None,
         "hardware": wire(hardware) if hardware is not None else None,
         **companions_as_data(beside),
     }

@@ -118,7 +118,7 @@ def hardware_lines(found: HardwareDetails) -> list[tuple[str, str]]:
 
 
 def applied_lines(host: BareMetalHost) -> list[tuple[str, str]]:
-    """What was done to the host: image, boot mode, RAID."""
+    """What was done to the host: image, boot mode, RAID, and the ramdisk that was booted for it."""
     there = host.status.provisioning
     lines = []
     if there.image is not None and there.image.url:
@@ -134,6 +134,9 @@ def applied_lines(host: BareMetalHost) -> list[tuple[str, str]]:
         ]
         told = ", ".join(_volume(wire(volume)) for volume in volumes)
         lines.append(("RAID", told or "no volumes"))
+    if (booted := host.status.ramdisk) is not None:
+        when = f", told to boot at {booted.booted_at:%Y-%m-%d %H:%M:%S} UTC" if booted.booted_at else ""
+        lines.append(("ramdisk", f"{booted.version or 'of an unknown version'} ({booted.format}){when}"))
     return lines
 
 

@@ -48,6 +48,8 @@ class Ramdisk:
     """What the back end is told of it."""
 
     own: OwnRamdisk | None = None
+    version: str = ""
+    """Of its own: what it was made of."""
     network: Secret = field(default_factory=lambda: Secret(""))
 
 
@@ -117,7 +119,8 @@ async def _own(p: Pass) -> Ramdisk | Block | Wait:
             format=made.format or "iso",
             kernel_url=made.kernel_url,
             kernel_params=made.extra_kernel_params,
-        )
+        ),
+        version=made.version,
     )
 
 

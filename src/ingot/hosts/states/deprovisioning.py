@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ingot.api.baremetalhost import ErrorType, EventReason, State
+from ingot.hosts.beside.boots import note_boot
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.metrics import METRICS
 from ingot.hosts.outcome import SOON, Advance, Fail, Outcome, Wait
@@ -16,13 +17,15 @@ GIVE_UP_AFTER: Final = 3
 
 
 async def deprovisioning(p: Pass) -> Outcome:
+    again = p.failed_with(ErrorType.PROVISIONING)
     match await p.tools.backend.deprovision(
         p.ref,
         automated_cleaning=p.host.spec.automated_cleaning_mode != "disabled",
         permit=p.permit,
-        again=p.failed_with(ErrorType.PROVISIONING),
+        again=again,
     ):
         case Busy(why, detail):
+            note_boot(p, since=p.status.operation_history.deprovision.start, again=again)
             return Wait(why, detail)
         case NotRegistered() if p.unmanageable:
             METRICS.count("delete_without_deprovisioning")

@@ -13,6 +13,7 @@ import msgspec
 
 from ingot.api.baremetalhost import Annotation, BareMetalHost, ErrorType, EventReason, State
 from ingot.api.inspection import inspection_is_disabled
+from ingot.hosts.beside.boots import note_boot
 from ingot.hosts.beside.hardware import keep
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import SOON, Advance, Fail, Outcome, Wait
@@ -41,17 +42,18 @@ async def inspecting(p: Pass) -> Outcome:
     if inspection_is_asked_for(p.host) and (p.told_last() == BEGINS or p.host.state is not State.INSPECTING):
         # Whoever asks until now gets this inspection; whoever asks later gets another one.
         await p.patch_host({"metadata": {"annotations": {Annotation.INSPECT: None}}})
-    restart = reboots(p.current).once
+    restart, again = reboots(p.current).once, p.failed_with(ErrorType.INSPECTION)
     answer = await p.tools.backend.inspect(
         p.ref,
         Inspection(renewal=_name(p), restart=restart),
         permit=p.permit,
-        again=p.failed_with(ErrorType.INSPECTION),
+        again=again,
     )
     if restart:
         await drop_obeyed_restart(p, answer)
     match answer:
         case Busy(why, detail):
+            note_boot(p, since=p.status.operation_history.inspect.start, again=restart or again)
             return Wait(why, detail)
         case NotRegistered(why):
             return Wait(why, look_again=SOON)

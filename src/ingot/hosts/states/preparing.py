@@ -13,6 +13,7 @@ from typing import Final
 
 from ingot.api.baremetalhost import ConditionType, ErrorType, State
 from ingot.hosts.beside import firmware
+from ingot.hosts.beside.boots import note_boot
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import SOON, Advance, Fail, Outcome, Wait
 from ingot.hosts.states.profiles import root_device
@@ -48,14 +49,15 @@ async def preparing(p: Pass) -> Outcome:
 
 async def _prepare(p: Pass, work: firmware.Work, order: Preparation) -> Outcome | None:
     """Have the order carried out; None when it is."""
-    if p.host.state is not State.PREPARING:
+    again = p.failed_with(ErrorType.PREPARATION)
+    begins = p.host.state is not State.PREPARING
+    if begins:
         # The guard goes by what is written.
         await p.save(BEGINS)
-    match await p.tools.backend.prepare(
-        p.ref, order, permit=p.permit, again=p.failed_with(ErrorType.PREPARATION)
-    ):
+    match await p.tools.backend.prepare(p.ref, order, permit=p.permit, again=again):
         case Busy(why, detail, begun=taken):
             if taken:
+                note_boot(p, since=_busy_since(p), again=begins or again)
                 await _note(p, work, order)
             elif order:
                 # What is going on may be an earlier order for some of the same settings: they are read again when it has ended.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ingot.api.baremetalhost import ErrorType, EventReason, State
 from ingot.api.installed import begun, must_deprovision
+from ingot.hosts.beside.boots import note_boot
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import SOON, Advance, Block, Fail, Outcome, Wait
 from ingot.hosts.secrets.pulling import pull_secret
@@ -45,6 +46,7 @@ async def provisioning(p: Pass) -> Outcome:
         await drop_obeyed_restart(p, answer)
     match answer:
         case Busy(why, detail):
+            note_boot(p, since=p.status.operation_history.provision.start, again=order.restart)
             return Wait(why, detail)
         case NotRegistered(why):
             return Wait(why, look_again=SOON)

@@ -14,6 +14,7 @@ from ingot.api.baremetalhost import (
     ErrorType,
     EventReason,
     OperationalStatus,
+    RamdiskStatus,
     State,
 )
 from ingot.api.inspection import inspection_is_disabled, inspection_mode
@@ -93,6 +94,8 @@ async def ensure_registered(p: Pass) -> Outcome | None:
                     METRICS.count("host_registration_required")
                 await record_is_new(p)
             p.change_provisioning(id=registered.backend_id)
+            if boots.own is not None:
+                p.boots = RamdiskStatus(format=boots.own.format, version=boots.version)
     if profile != p.status.hardware_profile:
         p.change(hardware_profile=profile)
         if profile != UNKNOWN:

@@ -22,6 +22,7 @@ from ingot.api.baremetalhost import (
     OperationalStatus,
 )
 from ingot.hosts.beside import firmware
+from ingot.hosts.beside.boots import note_boot
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import SOON, Fail, Outcome, Wait
 from ingot.provisioner import (
@@ -76,6 +77,7 @@ async def go_on_servicing(p: Pass) -> Outcome | None:
     match answer:
         case Busy(why, detail, begun=taken):
             if taken:
+                note_boot(p, since=_since(p), again=again)
                 await firmware.begun(p, work)
             elif work:
                 # As in `preparing`: what is going on may be an earlier order for some of the same settings.

@@ -2,9 +2,15 @@
 
 Pure. A host has an image of its own, or boots the one that the operator is configured with: as an ISO where its BMC can be told
 to boot one, and otherwise as kernel and initramfs, which also need the network to come from.
+
+With fast track Ironic goes on with an agent that is still running, whatever it was booted from. So where a host is to boot
+another ramdisk than before, it is switched off for this node, until an operating system was installed: then no agent runs.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
 
 from ingot.api import bmc
 from ingot.api.preprovisioningimage import ImageFormat
@@ -12,8 +18,14 @@ from ingot.provisioner import OwnRamdisk
 from ingot.provisioner.ironic.model import Json
 from ingot.provisioner.ironic.site import Ramdisk
 
-KEYS = ("deploy_iso", "deploy_kernel", "deploy_ramdisk", "kernel_append_params")
+KEYS: Final = ("deploy_iso", "deploy_kernel", "deploy_ramdisk", "kernel_append_params")
 """What of a node's `driver_info` says this."""
+
+
+REUSE: Final = "fast_track"
+"""What of it says whether an agent that runs is used again; without it, what Ironic is configured to do."""
+NEVER: Final = "no"
+"""Our own word for it, which tells it from what somebody else has written there."""
 
 
 class UnusableRamdisk(ValueError):
@@ -44,6 +56,11 @@ def driver_info(scheme: bmc.Scheme, own: OwnRamdisk | None, usual: Ramdisk) -> d
     if usual.kernel:
         return {"deploy_kernel": usual.kernel, "deploy_ramdisk": usual.initramfs}
     return {}
+
+
+def chosen(told: Mapping[str, Json]) -> dict[str, Json]:
+    """Which ramdisk a node is told to boot."""
+    return {key: told[key] for key in KEYS if key in told}
 
 
 def _own(scheme: bmc.Scheme, own: OwnRamdisk, usual: Ramdisk) -> dict[str, Json]:

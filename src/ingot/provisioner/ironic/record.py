@@ -204,6 +204,7 @@ def differences(node: FullNode, wanted: Record, *, new_password: bool) -> list[P
         for key in (*_OURS, *((EXTERNAL_URL,) if wanted.chooses_url else ()))
         if key in node.driver_info and key not in wanted.driver_info and key not in kept
     ]
+    patch += _reuse_differences(node, wanted)
     if node.automated_clean != wanted.automated_clean:
         patch.append(add("/automated_clean", wanted.automated_clean))
     if node.disable_power_off != wanted.disable_power_off:
@@ -214,6 +215,18 @@ def differences(node: FullNode, wanted: Record, *, new_password: bool) -> list[P
         patch.append(add("/network_data", whole) if whole else remove("/network_data"))
     patch += _property_differences(node, wanted)
     return patch + (_driver_differences(node, wanted) if node.provision_state in RESTING else [])
+
+
+def _reuse_differences(node: FullNode, wanted: Record) -> list[PatchOperation]:
+    """Whether the agent of another ramdisk may go on; see `ramdisks`."""
+    ours = node.driver_info.get(ramdisks.REUSE) == ramdisks.NEVER
+    if node.provision_state == states.ACTIVE:
+        return [remove(f"/driver_info/{ramdisks.REUSE}")] if ours else []
+    before = ramdisks.chosen(node.driver_info)
+    changes = before and before != ramdisks.chosen(wanted.driver_info)
+    if not changes or ours or node.provision_state in (states.ENROLL, states.VERIFYING):
+        return []
+    return [add(f"/driver_info/{ramdisks.REUSE}", ramdisks.NEVER)]
 
 
 def waits_for_rest(node: FullNode, wanted: Record) -> bool:

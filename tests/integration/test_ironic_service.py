@@ -97,6 +97,7 @@ async def test_every_change_of_a_node_is_pushed_and_nothing_secret_with_it(ironi
         "bmc_retries": True,
         "one_life": True,
         "quick_sqlite": True,
+        "kept_sqlite": True,
         "sqlite_turns": True,
         "certificates": True,
         "patient_heartbeats": True,

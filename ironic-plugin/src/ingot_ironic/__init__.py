@@ -7,6 +7,7 @@
     bmc_retries   a dead BMC holds a worker for seconds, not minutes; a busy one is asked often
     one_life      a worker does not outlive its master
     quick_sqlite  the database waits for the disk at checkpoints, not at each write
+    kept_sqlite   connections to the database are kept, instead of opened for each question
     sqlite_turns  threads that write to the database wait for each other, instead of failing
     certificates  a renewed certificate is served without a restart
     patient_heartbeats   a heartbeat waits for a node that is locked, instead of being dropped

@@ -17,6 +17,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _FILES: Final = {
     "dest-ignition": "Ignition config for the installed system; the installer runs by itself.",
     "network-keyfile": "NetworkManager keyfile for the live system, and the installed one if the installer runs.",
+    "network-nmstate": "Desired state of nmstate (YAML or JSON), which becomes such keyfiles.",
     "ignition-ca": "Certificates (PEM) that Ignition trusts, in the live system and the installed one.",
     "pre-install": "Script to run before the installer.",
     "post-install": "Script to run after the installer.",

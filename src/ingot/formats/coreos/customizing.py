@@ -22,6 +22,7 @@ from ingot.formats.coreos.live import IGNITION, NETWORK
 from ingot.formats.errors import FormatError
 from ingot.formats.ignition import IgnitionConfig, parse_ignition
 from ingot.formats.initrd import Members
+from ingot.formats.network import keyfiles_of_nmstate
 
 _SPECIFICATION: Final = "3.3.0"
 _DESTINATION: Final = "/etc/coreos/dest.ign"
@@ -51,6 +52,7 @@ class Customization:
     dest_karg_append: Sequence[str] = ()
     dest_karg_delete: Sequence[str] = ()
     network_keyfile: Sequence[Input] = ()
+    network_nmstate: Sequence[Input] = ()
     ignition_ca: Sequence[Input] = ()
     pre_install: Sequence[Input] = ()
     post_install: Sequence[Input] = ()
@@ -66,7 +68,7 @@ def customized(wanted: Customization, features: Features) -> tuple[Members, list
     if consoles:
         features.check_console()
     live.advise_consoles(wanted.dest_karg_append)
-    members = _keyfiles(wanted.network_keyfile, features)
+    members = _keyfiles(wanted.network_keyfile, wanted.network_nmstate, features)
     for bundle in wanted.ignition_ca:
         live.config.add_authority(bundle.content)
     for script in wanted.pre_install:
@@ -85,7 +87,8 @@ def customized(wanted: Customization, features: Features) -> tuple[Members, list
         "delete-karg": list(wanted.dest_karg_delete),
         "dest-device": wanted.dest_device,
     }
-    live.run_installer({key: value for key, value in settings.items() if value}, copy_network=bool(members))
+    copy_network = bool(wanted.network_keyfile or wanted.network_nmstate)
+    live.run_installer({key: value for key, value in settings.items() if value}, copy_network=copy_network)
     if live.config:
         members[IGNITION] = live.config.encoded()
     return members, live.notes
@@ -176,7 +179,7 @@ RequiredBy={before}
 """
 
 
-def _keyfiles(files: Sequence[Input], features: Features) -> Members:
+def _keyfiles(files: Sequence[Input], states: Sequence[Input], features: Features) -> Members:
     members: Members = {}
     for file in files:
         features.check_network()
@@ -184,6 +187,14 @@ def _keyfiles(files: Sequence[Input], features: Features) -> Members:
         if path in members:
             raise FormatError(f"config already specifies keyfile {file.name}")
         members[path] = file.content
+    for state in states:
+        features.check_network()
+        made = _said("generating configuration from nmstate", state, keyfiles_of_nmstate)
+        for name, content in made.items():
+            path = f"{NETWORK}/{name}"
+            if path in members:
+                raise FormatError(f"config already specifies keyfile {path}")
+            members[path] = content
     return members
 
 

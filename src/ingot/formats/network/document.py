@@ -25,7 +25,7 @@ MOST: Final = 100_000
 
 _INTEGER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,39})")
 _RADIX: Final = re.compile(r"0x[0-9a-fA-F]{1,32}|0o[0-7]{1,32}")
-_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _WORDS: Final[dict[str, bool | None]] = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None,
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
@@ -96,7 +96,7 @@ class _Builder:
                 raise FormatError(f"{_line(event)}: {shown(event.value)} is there twice")
             top.key = event.value
             return
-        value = _resolved(event.value) if event.implicit[0] and event.style is None else event.value
+        value = _resolved(event.value) if event.implicit[0] else event.value
         if event.anchor:
             self.anchors[event.anchor] = (value, 1)
         self._add(value, 1, event)

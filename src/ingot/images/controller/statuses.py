@@ -80,6 +80,7 @@ def status_of(
                 kernel_url=outcome.kernel_url,
                 extra_kernel_params=outcome.kernel_params,
                 network_data=outcome.network,
+                version=outcome.version,
             )
         case Refused():
             told = {
@@ -92,6 +93,7 @@ def status_of(
                 image_url="",
                 kernel_url="",
                 extra_kernel_params="",
+                version="",
             )
     return replace(made, conditions=_conditions(before.conditions, told, generation=generation, at=at))
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self
 
-from ingot.images.release.errors import PayloadDamaged, PayloadError
+from ingot.images.release.errors import PayloadError
 from ingot.images.release.payload import Payload
 
 log = logging.getLogger(__name__)
@@ -82,10 +82,6 @@ class BackgroundCheck:
         except PayloadError as error:
             log.error("the release payload is damaged: %s", error)
             return error
-        except OSError as error:
-            found = PayloadDamaged(f"{error.filename or self._payload.folder}: {error.strerror}")
-            log.error("the release payload cannot be read: %s", found)
-            return found
         return None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -27,6 +27,8 @@ from ingot.formats.oci import (
     Manifest,
     MediaType,
     decode_config,
+    digest_of,
+    go_name,
     kernel_name,
     read_entries,
 )
@@ -53,59 +55,111 @@ class PayloadImage:
     iso: Region
 
 
+@dataclass(frozen=True, slots=True)
+class _Blob:
+    """Bytes on disk, and the hash that they must have."""
+
+    region: Region
+    digest: Digest
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    image: PayloadImage
+    blobs: tuple[_Blob, ...]
+    """All that the image consists of; the ISO image lies in one of them."""
+
+
 class Payload:
     """A folder with a payload as it was when it was opened."""
 
-    def __init__(self, layout: Layout, root: Descriptor) -> None:
-        self.folder: Final = layout.folder
-        self.digest: Final[str] = root.digest
-        self._layout: Final = layout
-        self._manifests: Final = dict(_manifests(layout, root))
-        found = {
-            architecture: _image(layout, architecture, manifest)
-            for architecture, manifest in sorted(self._manifests.items())
-        }
-        if not found:
-            raise PayloadError(f"{layout.folder} holds no image for an architecture that is known here")
-        self.images: Final[Mapping[str, PayloadImage]] = MappingProxyType(found)
+    def __init__(self, folder: Path, digest: Digest, found: Iterable[_Found]) -> None:
+        self.folder: Final = folder
+        self.digest: Final[str] = digest
+        """Changes exactly when the payload does."""
+        self._found: Final = {one.image.architecture: one for one in found}
+        self.images: Final[Mapping[str, PayloadImage]] = MappingProxyType(
+            {architecture: self._found[architecture].image for architecture in sorted(self._found)}
+        )
+        if not self.images:
+            raise PayloadError(f"{folder} holds no image for an architecture that is known here")
 
     @classmethod
     def open(cls, folder: Path) -> Payload:
+        """A payload, or a folder of its files: coreos-ARCH.iso, each with its hash in coreos-ARCH.iso.sha256."""
         try:
+            if not (folder / "index.json").exists() and any(folder.glob(iso_name("*"))):
+                return _of_files(folder)
             layout = Layout(folder)
-            return cls(layout, layout.root())
+            root = layout.root()
+            found = [_in_layout(layout, *each) for each in _manifests(layout, root)]
+            return cls(folder, root.digest, found)
         except OSError as error:
             raise PayloadError(f"{error.filename or folder}: {error.strerror}") from error
 
     def verify(self, architecture: str, pace: Pace = lambda _: None) -> None:
         """Read all of an architecture's image and compare its hashes. Takes seconds, and the caller's thread."""
-        image = self._named(architecture)
-        manifest = self._manifests[architecture]
-        self._layout.read(manifest.config)
-        for layer in manifest.layers:
-            region = self._layout.region(layer)
-            iso = image.iso if image.iso.path == region.path else None
-            whole, inside = _hashes(region, iso, pace)
-            if whole != layer.digest:
-                raise PayloadDamaged(f"{region.path} was changed: its hash is {whole}. {MEND}")
-            if inside not in (None, image.sha256):
-                raise PayloadDamaged(
-                    f"the ISO image for {architecture} in {self.folder} has the hash {inside}, not {image.sha256}. Build the "
-                    "payload again"
-                )
-
-    def files(self, architecture: str) -> dict[str, Region]:
-        """All files in the folder coreos of an architecture's image, by name."""
-        self._named(architecture)
-        found = _files(self._layout, self._manifests[architecture])
-        return {path.removeprefix(f"{FOLDER}/"): region for path, region in found}
-
-    def _named(self, architecture: str) -> PayloadImage:
-        if architecture not in self.images:
+        if architecture not in self._found:
             raise PayloadError(
                 f"{self.folder} has no image for {architecture}; it has {', '.join(self.images)}"
             )
-        return self.images[architecture]
+        image = self._found[architecture].image
+        for blob in self._found[architecture].blobs:
+            inside = image.iso if image.iso.path == blob.region.path else None
+            try:
+                whole, iso = _hashes(blob.region, inside, pace)
+            except OSError as error:
+                raise PayloadDamaged(
+                    f"{blob.region.path} cannot be read ({error.strerror}). {MEND}"
+                ) from error
+            if whole != blob.digest:
+                raise PayloadDamaged(f"{blob.region.path} was changed: its hash is {whole}. {MEND}")
+            if iso not in (None, image.sha256):
+                raise PayloadDamaged(
+                    f"the ISO image for {architecture} in {self.folder} has the hash {iso}, not {image.sha256}. Build the "
+                    "payload again"
+                )
+
+
+def _of_files(folder: Path) -> Payload:
+    found = []
+    for path in sorted(folder.glob(iso_name("*"))):
+        architecture = path.name.removeprefix("coreos-").removesuffix(".iso")
+        try:
+            go_name(architecture)
+        except FormatError:
+            continue
+        noted = path.with_name(f"{path.name}.sha256")
+        if not noted.exists():
+            raise PayloadError(f"{noted} is missing: without its hash, an ISO image is not used")
+        iso = Region.whole(path)
+        image = _image(folder, architecture, iso, _noted(Region.whole(noted)))
+        found.append(_Found(image, (_Blob(iso, Digest(f"sha256:{image.sha256}")),)))
+    told = "".join(f"{one.image.architecture} {one.image.sha256}\n" for one in found)
+    return Payload(folder, digest_of(told.encode()), found)
+
+
+def _in_layout(layout: Layout, architecture: str, manifest: Manifest) -> _Found:
+    files = dict(_files(layout, manifest))
+    path = f"{FOLDER}/{iso_name(architecture)}"
+    iso, noted = files.get(path), files.get(f"{path}.sha256")
+    if iso is None:
+        raise PayloadError(_without_iso(layout, manifest, path, architecture))
+    sha256 = _labels(_config(layout, manifest)).get(SHA256_LABEL) or (_noted(noted) if noted else "")
+    image = _image(layout.folder, architecture, iso, sha256)
+    parts = (manifest.config, *manifest.layers)
+    return _Found(image, tuple(_Blob(layout.region(part), part.digest) for part in parts))
+
+
+def _image(folder: Path, architecture: str, iso: Region, sha256: str) -> PayloadImage:
+    if not _SHA256.fullmatch(sha256):
+        raise PayloadError(f"{folder} does not say what the hash of its ISO image for {architecture} is")
+    try:
+        with iso.open() as file:
+            version = LiveIso(file).iso.label
+    except FormatError as error:
+        raise PayloadError(f"{iso_name(architecture)} in {folder}: {error}") from error
+    return PayloadImage(architecture, version, sha256, iso)
 
 
 def iso_name(architecture: str) -> str:
@@ -127,25 +181,6 @@ def _manifests(layout: Layout, root: Descriptor) -> Iterator[tuple[str, Manifest
             yield architecture, manifest
 
 
-def _image(layout: Layout, architecture: str, manifest: Manifest) -> PayloadImage:
-    name = iso_name(architecture)
-    files = dict(_files(layout, manifest))
-    iso, noted = files.get(f"{FOLDER}/{name}"), files.get(f"{FOLDER}/{name}.sha256")
-    if iso is None:
-        raise PayloadError(_without_iso(layout, manifest, name, architecture))
-    sha256 = _labels(_config(layout, manifest)).get(SHA256_LABEL) or (_start(noted) if noted else "")
-    if not _SHA256.fullmatch(sha256):
-        raise PayloadError(
-            f"the image for {architecture} in {layout.folder} does not say what the hash of its ISO image is"
-        )
-    try:
-        with iso.open() as file:
-            version = LiveIso(file).iso.label
-    except FormatError as error:
-        raise PayloadError(f"{name} in {layout.folder}: {error}") from error
-    return PayloadImage(architecture, version, sha256, iso)
-
-
 def _files(layout: Layout, manifest: Manifest) -> Iterator[tuple[str, Region]]:
     """Files of the folder coreos in all layers that can be looked into; of two with the same name, the upper one comes last."""
     for layer in manifest.layers:
@@ -164,8 +199,8 @@ def _entries(region: Region) -> Iterator[LayerEntry]:
         raise PayloadDamaged(f"{region.path}: {error}. {MEND}") from error
 
 
-def _without_iso(layout: Layout, manifest: Manifest, name: str, architecture: str) -> str:
-    text = f"the image for {architecture} in {layout.folder} has no {FOLDER}/{name}"
+def _without_iso(layout: Layout, manifest: Manifest, path: str, architecture: str) -> str:
+    text = f"the image for {architecture} in {layout.folder} has no {path}"
     if all(layer.media_type in MediaType.PLAIN_LAYERS for layer in manifest.layers):
         return text
     return (
@@ -185,7 +220,7 @@ def _labels(config: ImageConfig) -> Mapping[str, str]:
     return (config.config and config.config.labels) or {}
 
 
-def _start(region: Region) -> str:
+def _noted(region: Region) -> str:
     with region.open() as file:
         words = file.read(4096).decode("ascii", "replace").split()
     return words[0].lower() if words else ""

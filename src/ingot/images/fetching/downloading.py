@@ -15,6 +15,7 @@ from typing import Final
 import aiohttp
 
 from ingot.images.fetching.answers import Answer, Body, StartOver, TryLater, meaning, range_headers
+from ingot.images.fetching.behind import WriteBehind
 from ingot.images.fetching.errors import NotVerified, Refused, Unreachable
 from ingot.images.fetching.partial import Partial
 from ingot.images.fetching.patience import Tries
@@ -24,7 +25,6 @@ from ingot.images.fetching.wanted import FetchSettings, Progress, Tell, Wanted
 
 log = logging.getLogger(__name__)
 
-_CHUNK: Final = 1 << 20
 _TELLING: Final = 0.2
 
 
@@ -89,22 +89,15 @@ class Download:
         if body.total is not None:
             self._check_size(body.total, body)
             await in_thread(part.check_room, body.total)
-        buffer, told = bytearray(), 0.0
-        try:
+        come, told = body.offset, 0.0
+        async with WriteBehind(part) as behind:
             async for chunk in answer.content.iter_any():
-                buffer += chunk
-                self._check_size(part.size + len(buffer), body)
-                if len(buffer) >= _CHUNK:
-                    await in_thread(part.write, bytes(buffer))
-                    buffer.clear()
-                    if (now := time.monotonic()) - told >= _TELLING:
-                        told = now
-                        self.tell(Progress(name=self.wanted.name, done=part.size, total=body.total))
-        except (aiohttp.ClientError, TimeoutError):
-            # What came before the connection was cut is worth keeping.
-            await in_thread(part.write, bytes(buffer))
-            raise
-        await in_thread(part.write, bytes(buffer))
+                come += len(chunk)
+                self._check_size(come, body)
+                await behind.put(chunk)
+                if (now := time.monotonic()) - told >= _TELLING:
+                    told = now
+                    self.tell(Progress(name=self.wanted.name, done=come, total=body.total))
         if body.total is not None and part.size != body.total:
             raise Interrupted(f"only {part.size} of {body.total} bytes came")
 

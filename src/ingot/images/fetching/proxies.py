@@ -22,7 +22,8 @@ _PORTS: Final = {"http": 80, "https": 443}
 @dataclass(frozen=True, slots=True)
 class Proxy:
     url: URL
-    auth: aiohttp.BasicAuth | None
+    headers: Mapping[str, str]
+    """What the proxy alone is told: who asks."""
 
 
 def proxy_for(url: URL, environment: Mapping[str, str]) -> Proxy | None:
@@ -40,8 +41,10 @@ def proxy_for(url: URL, environment: Mapping[str, str]) -> Proxy | None:
             f"the proxy that the environment names for {url.scheme} is not of the form http://HOST:PORT; mend "
             f"{url.scheme.upper()}_PROXY, or except {url.host} from it with NO_PROXY"
         )
-    auth = aiohttp.BasicAuth(proxy.user, proxy.password or "") if proxy.user else None
-    return Proxy(proxy.with_user(None), auth)
+    headers = {}
+    if proxy.user:
+        headers["Proxy-Authorization"] = aiohttp.encode_basic_auth(proxy.user, proxy.password or "")
+    return Proxy(proxy.with_user(None), headers)
 
 
 def _value(environment: Mapping[str, str], name: str) -> str:

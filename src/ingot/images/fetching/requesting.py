@@ -93,12 +93,12 @@ class Web:
     async def _ask(self, url: URL, headers: Mapping[str, str]) -> aiohttp.ClientResponse:
         assert self._session is not None, "the way out is opened with `async with`"
         proxy = proxy_for(url, os.environ)
+        if proxy is None:
+            return await self._session.get(url, headers=headers, allow_redirects=False)
+        # Without a tunnel the proxy reads the request itself; with one it must not reach the server.
+        said = {**headers, **proxy.headers} if url.scheme == "http" else headers
         return await self._session.get(
-            url,
-            headers=headers,
-            allow_redirects=False,
-            proxy=proxy.url if proxy else None,
-            proxy_auth=proxy.auth if proxy else None,
+            url, headers=said, allow_redirects=False, proxy=proxy.url, proxy_headers=proxy.headers
         )
 
     def _trusted(self) -> ssl.SSLContext:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from ingot.api.inputs.text import shown
 from ingot.formats.ignition import IgnitionConfig
 from ingot.images.ramdisk import agent_files
 from ingot.images.ramdisk.errors import CannotBuild
@@ -20,7 +21,7 @@ UNIT: Final = "ironic-agent.service"
 CONNECTIONS: Final = "/etc/NetworkManager/system-connections"
 _LONGEST_NAME: Final = 63
 _HOST_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
-_KEYFILE_NAME: Final = re.compile(r"[A-Za-z0-9_@:+-][A-Za-z0-9_.@:+-]{0,200}")
+_LONGEST_FILE_NAME: Final = 255
 
 
 def agent_ignition(settings: AgentSettings, *, hostname: str, keyfiles: Mapping[str, bytes]) -> bytes:
@@ -30,10 +31,7 @@ def agent_ignition(settings: AgentSettings, *, hostname: str, keyfiles: Mapping[
     config = IgnitionConfig(SPECIFICATION)
     _add(config, agent_files.CONFIG, agent_files.agent_config(settings, own_network=own_network), 0o644)
     for file_name, content in sorted(keyfiles.items()):
-        if not _KEYFILE_NAME.fullmatch(file_name):
-            raise CannotBuild(
-                f"a network connection has the file name {file_name!r}, which is no name of a file"
-            )
+        _check_file_name(file_name)
         config.add_file(f"{CONNECTIONS}/{file_name}", content, mode=0o600, overwrite=True)
     if settings.pull_secret:
         _add(config, agent_files.PULL_SECRET, settings.pull_secret.reveal(), 0o600)
@@ -67,6 +65,12 @@ def machine_name(host: str) -> str:
     if not _HOST_NAME.fullmatch(host):
         raise CannotBuild(f"{host!r} is no name of a host; lower case letters, digits, '-' and '.' make one")
     return host[:_LONGEST_NAME].rstrip(".-")
+
+
+def _check_file_name(name: str) -> None:
+    plain = name.isprintable() and "/" not in name and not name.startswith(".")
+    if not plain or not 0 < len(name.encode()) <= _LONGEST_FILE_NAME:
+        raise CannotBuild(f"a network connection has the file name {shown(name)!r}, which is none")
 
 
 def _add(config: IgnitionConfig, path: str, text: str, mode: int) -> None:

@@ -259,7 +259,9 @@ def test_a_base_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
     with serving(shelf) as port, Client(port) as client:
         got: Got = client.get()
         assert (got.status, got.body) == (500, b"The image cannot be read.\n")
-        assert client.get(method="HEAD").status == 200
+        assert client.get(method="HEAD").status == 500
+        path.write_bytes(noise(1000))
+        assert client.get().body == noise(1000)
 
 
 def test_a_base_that_was_cut_short_ends_the_connection_and_sends_nothing_wrong(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime, formatdate, parsedate_to_datetime
@@ -18,7 +18,7 @@ from http import HTTPStatus
 from typing import Final
 
 from ingot.images.server.names import NAME
-from ingot.images.server.pieces import Image, Piece, between, length_of
+from ingot.images.server.pieces import Image, Piece, length_of
 from ingot.images.server.ranges import Part, Unsatisfiable, parts_wanted
 from ingot.images.server.request import Request
 
@@ -26,6 +26,7 @@ RETRY_AFTER: Final = 5
 _TARGET: Final = re.compile(rf"(?:https?://[^/?#]+)?/images/({NAME.pattern})(?:/[^/?#]*)?(?:\?[^#]*)?")
 _TAGS: Final = re.compile(r'(W/)?"([^"]*)"')
 _READING: Final = ("GET", "HEAD")
+_PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Answer:
 
     status: int
     head: bytes
-    pieces: tuple[Piece, ...] = ()
+    pieces: Sequence[Piece] = ()
     size: int = 0
 
 
@@ -47,50 +48,44 @@ def name_in(target: str) -> str | None:
 def answer(request: Request, image: Image | None, *, ready: bool) -> Answer:
     """What this request gets of this image, which is None when there is none."""
     if request.method not in _READING:
-        return refusal(request, 405, "Only GET and HEAD are known here.", {"Allow": ", ".join(_READING)})
+        return refusal(request, 405, "Only GET and HEAD are known here.", f"Allow: {', '.join(_READING)}\r\n")
     if not ready:
         why = "The images are not ready yet; try again."
-        return refusal(request, 503, why, {"Retry-After": str(RETRY_AFTER)})
+        return refusal(request, 503, why, f"Retry-After: {RETRY_AFTER}\r\n")
     if image is None:
         return refusal(request, 404, "There is nothing here.")
     if not _may_proceed(request.fields, image):
         return refusal(request, 412, "It is another image by now.")
     if _has_it_already(request.fields, image):
-        return Answer(304, _head(request, 304, _about(image)))
+        return Answer(304, _head(request, 304, _about(image.etag, image.modified)))
     try:
         parts = _parts(request, image)
     except Unsatisfiable:
         why = f"The image has {image.size} bytes."
-        return refusal(request, 416, why, {"Content-Range": f"bytes */{image.size}"})
+        return refusal(request, 416, why, f"Content-Range: bytes */{image.size}\r\n")
     if parts is None:
         return _whole(request, image)
     return _one(request, image, parts[0]) if len(parts) == 1 else _several(request, image, parts)
 
 
-def refusal(request: Request | None, status: int, why: str, more: Mapping[str, str] | None = None) -> Answer:
+def refusal(request: Request | None, status: int, why: str, more: str = "") -> Answer:
     """A sentence instead of an image. `request` is None where it was not understood; the connection then ends."""
     body = f"{why}\n".encode()
-    fields = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body)), **(more or {})}
+    fields = f"Content-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}\r\n{more}"
     silent = request is not None and request.method == "HEAD"
     return Answer(
-        status, _head(request, status, fields), () if silent else (body,), 0 if silent else len(body)
+        status, _head(request, status, fields), [] if silent else [body], 0 if silent else len(body)
     )
 
 
 def _whole(request: Request, image: Image) -> Answer:
-    fields = _about(image) | {"Content-Type": image.media_type, "Content-Length": str(image.size)}
-    head = _head(request, 200, fields)
+    head = _head(request, 200, _of(image, image.size, image.media_type))
     return Answer(200, head) if request.method == "HEAD" else Answer(200, head, image.pieces, image.size)
 
 
 def _one(request: Request, image: Image, part: Part) -> Answer:
-    fields = _about(image) | {
-        "Content-Type": image.media_type,
-        "Content-Length": str(part.length),
-        "Content-Range": _content_range(part, image),
-    }
-    pieces = tuple(between(image.pieces, part.start, part.length))
-    return Answer(206, _head(request, 206, fields), pieces, part.length)
+    fields = f"{_of(image, part.length, image.media_type)}{_content_range(part, image)}"
+    return Answer(206, _head(request, 206, fields), image.part(*part), part.length)
 
 
 def _several(request: Request, image: Image, parts: tuple[Part, ...]) -> Answer:
@@ -98,15 +93,12 @@ def _several(request: Request, image: Image, parts: tuple[Part, ...]) -> Answer:
     boundary = f"part-{image.etag}"
     pieces: list[Piece] = []
     for part in parts:
-        lead = f"--{boundary}\r\nContent-Type: {image.media_type}\r\nContent-Range: {_content_range(part, image)}\r\n\r\n"
-        pieces += [lead.encode(), *between(image.pieces, part.start, part.length), b"\r\n"]
+        lead = f"--{boundary}\r\nContent-Type: {image.media_type}\r\n{_content_range(part, image)}\r\n"
+        pieces += [lead.encode(), *image.part(*part), b"\r\n"]
     pieces.append(f"--{boundary}--\r\n".encode())
     size = sum(map(length_of, pieces))
-    fields = _about(image) | {
-        "Content-Type": f"multipart/byteranges; boundary={boundary}",
-        "Content-Length": str(size),
-    }
-    return Answer(206, _head(request, 206, fields), tuple(pieces), size)
+    fields = _of(image, size, f"multipart/byteranges; boundary={boundary}")
+    return Answer(206, _head(request, 206, fields), pieces, size)
 
 
 def _parts(request: Request, image: Image) -> tuple[Part, ...] | None:
@@ -144,26 +136,29 @@ def _moment(text: str | None) -> datetime | None:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _about(image: Image) -> dict[str, str]:
-    return {
-        "Accept-Ranges": "bytes",
-        "ETag": f'"{image.etag}"',
-        "Last-Modified": _http_date(image.modified),
-        # What is in an image may be secret: nobody between us and the machine keeps it.
-        "Cache-Control": "private, no-transform",
-    }
+def _of(image: Image, length: int, media_type: str) -> str:
+    about = _about(image.etag, image.modified)
+    return f"{about}Content-Type: {media_type}\r\nContent-Length: {length}\r\n"
+
+
+@lru_cache(maxsize=1024)
+def _about(etag: str, modified: datetime) -> str:
+    # What is in an image may be secret: nobody between us and the machine keeps it.
+    return (
+        f'Accept-Ranges: bytes\r\nETag: "{etag}"\r\nLast-Modified: {_http_date(modified)}\r\n'
+        "Cache-Control: private, no-transform\r\n"
+    )
 
 
 def _content_range(part: Part, image: Image) -> str:
-    return f"bytes {part.start}-{part.start + part.length - 1}/{image.size}"
+    return f"Content-Range: bytes {part.start}-{part.start + part.length - 1}/{image.size}\r\n"
 
 
-def _head(request: Request | None, status: int, fields: Mapping[str, str]) -> bytes:
-    lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+def _head(request: Request | None, status: int, fields: str) -> bytes:
     stays = "keep-alive" if request is not None and request.stays else "close"
     return (
-        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nServer: ingot\r\nDate: {_now(int(time.time()))}\r\n"
-        f"Connection: {stays}\r\n{lines}\r\n"
+        f"HTTP/1.1 {status} {_PHRASES[status]}\r\nServer: ingot\r\nDate: {_now(int(time.time()))}\r\n"
+        f"Connection: {stays}\r\n{fields}\r\n"
     ).encode("latin-1")
 
 

@@ -7,11 +7,10 @@ weather; a file that is not what it was is logged, and the client sees its conne
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,7 +18,7 @@ from typing import Final
 from ingot.images.region import Region
 from ingot.images.server.access import AccessLog
 from ingot.images.server.answer import Answer, answer, name_in, refusal
-from ingot.images.server.pieces import Piece
+from ingot.images.server.pieces import Image
 from ingot.images.server.request import END, LARGEST_HEAD, Refused, Request, parsed
 from ingot.images.server.shelf import Shelf
 from ingot.images.server.wire import FileTooShort, Steps, Wire
@@ -68,9 +67,11 @@ class Conversation:
         self._house = house
         self._access = access
         self._early = b""
+        self._files = _Files()
 
     def close(self) -> None:
         self.steps.close()
+        self._files.close()
         self.wire.close()
 
     def _talk(self) -> Steps[None]:
@@ -107,53 +108,50 @@ class Conversation:
             if self.idle:
                 self.idle = False
                 self._within(patience.head)
-                some = some.removeprefix(b"\r\n")  # some clients end a request with an empty line too many
             came += some
         self.idle = False
         self._early = came[end + len(END) :]
-        return parsed(came[: end + 2])
+        return parsed(
+            came[: end + 2].removeprefix(b"\r\n")
+        )  # some clients end a request with an empty line too many
 
     def _respond(self, request: Request) -> Steps[None]:
         name = name_in(request.target) or ""
         image = self._house.shelf.get(name)
-        yield from self._give(name, answer(request, image, ready=self._house.ready()), request)
-
-    def _give(self, name: str, given: Answer, request: Request | None = None) -> Steps[None]:
-        with contextlib.ExitStack() as stack:
+        given = answer(request, image, ready=self._house.ready())
+        if image is not None and given.status in (200, 206):
             try:
-                handles = {path: stack.enter_context(_opened(path)) for path in _paths(given.pieces)}
+                self._files.of(image)
             except OSError as error:
                 log.error("an image cannot be read: %s", error)
-                given, handles = refusal(request, 500, "The image cannot be read."), {}
-            before = self.wire.sent
-            try:
-                yield from self._send(given, handles)
-            finally:
-                self._access.note(
-                    self._peer, name, given.status, max(0, self.wire.sent - before - len(given.head))
-                )
+                given = refusal(request, 500, "The image cannot be read.")
+        yield from self._give(name, given)
 
-    def _send(self, given: Answer, handles: dict[Path, int]) -> Steps[None]:
+    def _give(self, name: str, given: Answer) -> Steps[None]:
+        before = self.wire.sent
+        try:
+            yield from self._send(given)
+        finally:
+            sent = self.wire.sent - before - len(given.head)
+            self._access.note(self._peer, name, given.status, max(0, sent))
+
+    def _send(self, given: Answer) -> Steps[None]:
         waiting = given.head
-        left = given.size
         for piece in given.pieces:
             if isinstance(piece, bytes):
-                left -= len(piece)
                 waiting += piece
-                if len(waiting) < _TOGETHER and left:
-                    continue
-            yield from self._progress(self.wire.send(waiting, more=left > 0))
+                if len(waiting) >= _TOGETHER:
+                    yield from self._progress(self.wire.send(waiting))
+                    waiting = b""
+                continue
+            handle = self._files[piece.path]
+            try:
+                yield from self._progress(self.wire.send_file(waiting, handle, piece.offset, piece.length))
+            except FileTooShort:
+                log.error("%s is shorter than an image that is made of it; the transfer ends", piece.path)
+                raise
             waiting = b""
-            if isinstance(piece, Region):
-                left -= piece.length
-                try:
-                    yield from self._progress(
-                        self.wire.send_file(handles[piece.path], piece.offset, piece.length)
-                    )
-                except FileTooShort:
-                    log.error("%s is shorter than an image that is made of it; the transfer ends", piece.path)
-                    raise
-        yield from self._progress(self.wire.send(waiting, more=False))
+        yield from self._progress(self.wire.send(waiting))
 
     def _progress(self, steps: Steps[None]) -> Steps[None]:
         """The same steps, with the patience for a client that takes nothing measured from when it last took something."""
@@ -168,14 +166,22 @@ class Conversation:
         self.deadline = time.monotonic() + seconds
 
 
-def _paths(pieces: tuple[Piece, ...]) -> set[Path]:
-    return {piece.path for piece in pieces if isinstance(piece, Region)}
+class _Files(dict[Path, int]):
+    """The files of the image that was asked for last, open. A machine asks for one image in thousands of ranges; and should
+    somebody put another file in the place of one of these, what was begun goes on with the old one."""
 
+    _image: Image | None = None
 
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
+    def of(self, image: Image) -> None:
+        """Have the files of this image open, and no others."""
+        if image is not self._image:
+            self.close()
+            for piece in image.pieces:
+                if isinstance(piece, Region) and piece.path not in self:
+                    self[piece.path] = os.open(piece.path, os.O_RDONLY | os.O_CLOEXEC)
+            self._image = image
+
+    def close(self) -> None:
+        self._image = None
+        while self:
+            os.close(self.popitem()[1])

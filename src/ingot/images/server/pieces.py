@@ -7,10 +7,13 @@ Neither is ever written down. An `Image` cannot change, so any number of request
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
+from itertools import accumulate
 from typing import Final
 
 from ingot.formats.coreos import Patch
@@ -18,6 +21,8 @@ from ingot.images.region import Region
 
 Piece = Region | bytes
 
+_TAG: Final = re.compile(r"[A-Za-z0-9._-]+")
+_MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9.+-]+/[A-Za-z0-9.+-]+")
 _ALIGNED: Final = 4
 _WORTH_SHARING: Final = 512
 """Shorter runs of zeros stay with what surrounds them."""
@@ -37,17 +42,34 @@ class Image:
     modified: datetime
     media_type: str = "application/octet-stream"
     size: int = field(init=False)
+    _ends: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not self.etag or not all(
-            char.isascii() and (char.isalnum() or char in "-_.") for char in self.etag
-        ):
+        if not _TAG.fullmatch(self.etag):
             raise ValueError(f"{self.etag!r} cannot be an entity tag: letters, digits, '-', '_' and '.' only")
+        if not _MEDIA_TYPE.fullmatch(self.media_type):
+            raise ValueError(f"{self.media_type!r} is no media type, such as application/octet-stream")
         if self.modified.tzinfo is None:
             raise ValueError(f"{self.modified} can be any of 24 moments: give the time zone")
-        object.__setattr__(self, "size", sum(map(length_of, self.pieces)))
+        ends = tuple(accumulate(map(length_of, self.pieces)))
+        object.__setattr__(self, "_ends", ends)
+        object.__setattr__(self, "size", ends[-1] if ends else 0)
         # HTTP has whole seconds; what is compared with a date from a header must have them too.
         object.__setattr__(self, "modified", self.modified.astimezone(UTC).replace(microsecond=0))
+
+    def part(self, start: int, length: int) -> list[Piece]:
+        """What makes up so many bytes of it, from `start` on. They have to be there."""
+        if start < 0 or length < 0 or start + length > self.size:
+            raise ValueError(f"{length} bytes at {start} are not all within an image of {self.size}")
+        made: list[Piece] = []
+        number = bisect_right(self._ends, start)
+        while length:
+            piece = self.pieces[number]
+            first = start - self._ends[number] + length_of(piece)
+            some = min(length, self._ends[number] - start)
+            made.append(piece[first : first + some] if isinstance(piece, bytes) else piece.part(first, some))
+            start, length, number = start + some, length - some, number + 1
+        return made
 
 
 def patched(base: Region, patches: Sequence[Patch]) -> tuple[Piece, ...]:
@@ -85,23 +107,6 @@ def entity_tag(base: Region, base_sha256: str, pieces: Iterable[Piece]) -> str:
         else:
             raise ValueError(f"{piece.path} is not the base {base.path}, of which the hash is known")
     return digest.hexdigest()[:40]
-
-
-def between(pieces: Iterable[Piece], start: int, length: int) -> Iterator[Piece]:
-    """The part of an image from `start` on, `length` bytes long."""
-    end = start + length
-    at = 0
-    for piece in pieces:
-        size = length_of(piece)
-        first, last = max(start - at, 0), min(end - at, size)
-        if first < last:
-            if last - first == size:
-                yield piece
-            else:
-                yield piece[first:last] if isinstance(piece, bytes) else piece.part(first, last - first)
-        at += size
-        if at >= end:
-            return
 
 
 def _sharing_zeros(content: bytes) -> list[Piece]:

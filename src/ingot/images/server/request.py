@@ -56,7 +56,8 @@ def parsed(head: bytes) -> Request:
         fields[key] = f"{fields[key]}, {said}" if key in fields else said
     _check(fields, newest=minor == "1")
     kept = {word.strip().lower() for word in fields.get("connection", "").split(",")}
-    return Request(method, target, fields, "close" not in kept if minor == "1" else "keep-alive" in kept)
+    stays = "close" not in kept and (minor == "1" or "keep-alive" in kept)
+    return Request(method, target, fields, stays)
 
 
 def _check(fields: Mapping[str, str], *, newest: bool) -> None:

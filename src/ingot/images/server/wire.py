@@ -50,11 +50,11 @@ class Wire(Protocol):
     def receive(self) -> Steps[bytes]:
         """Some bytes; none when the other side will send no more."""
 
-    def send(self, content: bytes, *, more: bool) -> Steps[None]:
-        """All of it. `more` says that something follows at once."""
+    def send(self, content: bytes) -> Steps[None]:
+        """All of it."""
 
-    def send_file(self, handle: int, offset: int, length: int) -> Steps[None]:
-        """A region of an open file."""
+    def send_file(self, lead: bytes, handle: int, offset: int, length: int) -> Steps[None]:
+        """A region of an open file, and some bytes in front of it."""
 
     def part(self) -> Steps[None]:
         """Say that no more comes, and listen a little longer: a connection that is closed while the other side still sends
@@ -76,26 +76,15 @@ class PlainWire:
 
     def receive(self) -> Steps[bytes]:
         while True:
-            try:
+            yield READ
+            with contextlib.suppress(BlockingIOError):
                 return self._connection.recv(_RECEIVED)
-            except BlockingIOError:
-                yield READ
 
-    def send(self, content: bytes, *, more: bool) -> Steps[None]:
-        left = memoryview(content)
-        flags = socket.MSG_MORE if more else 0
-        while left:
-            try:
-                done = self._connection.send(left[:TURN], flags)
-            except BlockingIOError:
-                yield WRITE
-                continue
-            self.sent += done
-            left = left[done:]
-            if left:
-                yield WRITE
+    def send(self, content: bytes) -> Steps[None]:
+        yield from self._send(content, 0)
 
-    def send_file(self, handle: int, offset: int, length: int) -> Steps[None]:
+    def send_file(self, lead: bytes, handle: int, offset: int, length: int) -> Steps[None]:
+        yield from self._send(lead, socket.MSG_MORE)
         out = self._connection.fileno()
         while length:
             try:
@@ -109,6 +98,19 @@ class PlainWire:
             offset += done
             length -= done
             if length:
+                yield WRITE
+
+    def _send(self, content: bytes, flags: int) -> Steps[None]:
+        left = memoryview(content)
+        while left:
+            try:
+                done = self._connection.send(left[:TURN], flags)
+            except BlockingIOError:
+                yield WRITE
+                continue
+            self.sent += done
+            left = left[done:]
+            if left:
                 yield WRITE
 
     def part(self) -> Steps[None]:
@@ -144,31 +146,38 @@ class TlsWire:
                 yield WRITE
 
     def receive(self) -> Steps[bytes]:
+        waits_for = 0 if self._connection.pending() else READ
         while True:
+            if waits_for:
+                yield waits_for
             try:
                 return self._connection.recv(_RECEIVED)
             except (ssl.SSLWantReadError, BlockingIOError):
-                yield READ
+                waits_for = READ
             except ssl.SSLWantWriteError:
-                yield WRITE
+                waits_for = WRITE
 
-    def send(self, content: bytes, *, more: bool) -> Steps[None]:
-        del more  # a record is sent when it is full; TLS knows no waiting for what follows
+    def send(self, content: bytes) -> Steps[None]:
         left = memoryview(content)
         while left:
             yield from self._records(left[:_RECORDS])
             left = left[_RECORDS:]
 
-    def send_file(self, handle: int, offset: int, length: int) -> Steps[None]:
+    def send_file(self, lead: bytes, handle: int, offset: int, length: int) -> Steps[None]:
         if self._buffer is None:
             self._buffer = bytearray(_RECORDS)
         room = memoryview(self._buffer)
-        turn = TURN
+        while len(lead) >= _RECORDS:
+            yield from self._records(memoryview(lead)[:_RECORDS])
+            lead = lead[_RECORDS:]
+        room[: len(lead)] = lead
+        filled, turn = len(lead), TURN
         while length:
-            done = os.preadv(handle, [room[: min(length, _RECORDS)]], offset)
+            done = os.preadv(handle, [room[filled : filled + length]], offset)
             if not done:
                 raise FileTooShort
-            yield from self._records(room[:done])
+            yield from self._records(room[: filled + done])
+            filled = 0
             offset += done
             length -= done
             turn -= done

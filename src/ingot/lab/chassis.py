@@ -25,6 +25,8 @@ class Chassis:
         self.plate = plate
         self.folder = folder
         self.disks = Disks(folder)
+        self.booted_ignition: Final = folder / "booted.ign"
+        """The Ignition config that the last boot ran with. Beside the record, which is written often."""
         self.held_at = ""
         """Where the server waits now because it is held there."""
         self._released = asyncio.Event()

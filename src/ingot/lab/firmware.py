@@ -1,33 +1,44 @@
 """Firmware: what to boot from, and booting it.
 
 `boot_target` and `after_boot` are the rules of Redfish's boot override. `Firmware.boot` boots the way a machine does, with
-nothing but what the BMC was given: a virtual CD, a stick, a URL for UEFI, the network's boot script, or a disk. It fetches all
-of what it boots, and what it finds there decides what runs: parameters for the agent make it a ramdisk, anything else that
-boots is an operating system. What cannot be booted is a `BootFailure` with the reason.
+nothing but what the BMC was given: a virtual CD, a stick, a URL for UEFI, the network's boot script, or a disk. It fetches
+what it boots, and what it finds there decides what runs: parameters for the agent make it a ramdisk, as does the agent in a
+CoreOS live system (`coreos`); anything else that boots is an operating system. What cannot be booted is a `BootFailure` with the
+reason.
 """
 
 from __future__ import annotations
 
 import asyncio
 import functools
-import hashlib
-import io
 import ssl
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 from ingot.formats import FormatError
 from ingot.formats.boot_parameters import parameters
 from ingot.lab.chassis import Chassis
+from ingot.lab.coreos import (
+    LiveSystem,
+    Reach,
+    booted_from_medium,
+    booted_from_network,
+    is_live_initrd,
+    live_medium,
+    started,
+)
 from ingot.lab.devices import devices
 from ingot.lab.disk import in_thread
 from ingot.lab.errors import BootFailure
-from ingot.lab.fetching import IN_MEMORY, Fetched, fetched
+from ingot.lab.fetching import Fetched, fetched
 from ingot.lab.instance import boot_from_disk, read_config_drive
-from ingot.lab.ipxe import LoadFailed, NetBoot, network_boot
-from ingot.lab.medium import Library, Medium, ca_in_initrd, read_medium
+from ingot.lab.ipxe import network_boot
+from ingot.lab.loading import Loader
+from ingot.lab.media import Remote, opened
+from ingot.lab.medium import Library, Medium, read_medium
 from ingot.lab.record import Booted, BootTarget, Instance, Override, Ramdisk
+from ingot.trust import write_private
 
 AT_ONCE: Final = 64
 """Media that are read at the same time: each takes its size in memory while it is."""
@@ -89,8 +100,11 @@ class Firmware:
                 return await _boot_disk(chassis)
 
     async def _boot_iso(self, chassis: Chassis, source: str, url: str, what: str) -> Result:
-        medium, booted = await self._read(chassis, source, url, what)
+        found = await self._from_medium(chassis, url, what)
         stick = Medium() if source == "Usb" else await self._stick(chassis)
+        if isinstance(found, _Live):
+            return await found.start(chassis, source, stick)
+        medium, booted = found.medium, found.booted(source)
         # What is on the stick counts more than what is baked into the medium.
         given = medium.parameters | stick.parameters
         if medium.for_agent or stick.for_agent:
@@ -103,82 +117,105 @@ class Firmware:
         read_config_drive(stick.config_drive, live)
         return Result(booted, live)
 
+    async def _from_medium(self, chassis: Chassis, url: str, what: str) -> _Live | _Read:
+        try:
+            async with (
+                self._fetching,
+                opened(url, what, trusted=self.trusted, folder=chassis.folder) as found,
+            ):
+                if self._library.known(found.sha256) is None and (live := await found.read(live_medium)):
+                    system = await booted_from_medium(live, found, Reach(self.trusted, chassis.folder))
+                    return _Live(system, found.sha256, found.size)
+                if not isinstance(found, Remote):
+                    return await self._known(found)
+        except FormatError as error:
+            raise BootFailure(f"{what} is not bootable: {error}") from error
+        return await self._read(chassis, url, what)
+
     async def _stick(self, chassis: Chassis) -> Medium:
         """What is on the virtual stick; an operating system passes over one that it cannot read."""
         url = chassis.record.media.get("Usb", "")
         if not url:
             return Medium()
         try:
-            return (await self._read(chassis, "Usb", url, "the virtual stick"))[0]
+            return (await self._read(chassis, url, "the virtual stick")).medium
         except BootFailure as failure:
             chassis.note(f"goes on without the stick: {failure}")
             return Medium()
 
-    async def _read(self, chassis: Chassis, source: str, url: str, what: str) -> tuple[Medium, Booted]:
+    async def _read(self, chassis: Chassis, url: str, what: str) -> _Read:
+        """A medium, all of it."""
         try:
             async with (
                 self._fetching,
                 fetched(url, what, trusted=self.trusted, folder=chassis.folder) as found,
             ):
-                medium = self._library.known(found.sha256)
-                if medium is None:
-                    medium = await _off_loop_when_large(found)
-                    self._library.keep(found.sha256, medium)
-                return medium, Booted(
-                    source=source, sha256=found.sha256, size=found.size, network_data=medium.network_data
-                )
+                return await self._known(found)
         except FormatError as error:
             raise BootFailure(f"{what} is not bootable: {error}") from error
+
+    async def _known(self, found: Fetched) -> _Read:
+        medium = self._library.known(found.sha256)
+        if medium is None:
+            medium = await found.read(read_medium)
+            self._library.keep(found.sha256, medium)
+        return _Read(medium, found.sha256, found.size)
 
     async def _boot_network(self, chassis: Chassis) -> Result:
         if not self._ipxe_url:
             raise BootFailure("nothing answers on the network: the farm knows no boot script (--ipxe-url)")
-        loader = _Loader(chassis, self.trusted)
+        loader = Loader(trusted=self.trusted, folder=chassis.folder)
         found = await network_boot(self._ipxe_url, macs=chassis.plate.macs, load=loader.load)
         if found is None:
             return await _boot_disk(chassis)
         if found.iso:
             return await self._boot_iso(chassis, "Pxe", found.iso, "what the network boots")
+        members, sha256, size = loader.members(found), loader.digest(found), loader.size(found)
+        if is_live_initrd(members):
+            reach = Reach(self.trusted, chassis.folder)
+            live = _Live(await booted_from_network(found.command_line, members, reach), sha256, size)
+            return await live.start(chassis, "Pxe", Medium())
         given = parameters(found.command_line)
-        medium = Medium(parameters=given, ca=loader.ca)
+        medium = Medium(parameters=given, ca=loader.ca(found))
+        booted = Booted(source="Pxe", sha256=sha256, size=size)
         if not medium.for_agent:
-            live = Instance(image_sha256=loader.digest(found), image_size=loader.size(found))
-            return Result(Booted(source="Pxe", sha256=live.image_sha256, size=live.image_size), live)
-        booted = Booted(source="Pxe", sha256=loader.digest(found), size=loader.size(found))
+            return Result(booted, Instance(image_sha256=sha256, image_size=size))
         return Result(booted, _ramdisk(given, medium))
 
 
-class _Loader:
-    """Fetches for a network boot, and remembers digest and size of each thing and the CA in a ramdisk."""
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A medium of which everything was read."""
 
-    def __init__(self, chassis: Chassis, trusted: ssl.SSLContext) -> None:
-        self._chassis = chassis
-        self._trusted = trusted
-        self._seen: dict[str, tuple[str, int]] = {}
-        self.ca = ""
+    medium: Medium
+    sha256: str
+    size: int
 
-    async def load(self, url: str) -> bytes:
-        try:
-            what = urlsplit(url).path.rpartition("/")[2] or "the script"
-            async with fetched(url, what, trusted=self._trusted, folder=self._chassis.folder) as found:
-                self._seen[url] = found.sha256, found.size
-                if found.small:
-                    found.file.seek(0)
-                    content = found.file.read()
-                    self.ca = self.ca or ca_in_initrd(io.BytesIO(content))
-                    return content
-                self.ca = self.ca or await asyncio.to_thread(ca_in_initrd, found.file)
-                return b""  # no script is as large
-        except BootFailure as failure:
-            raise LoadFailed(str(failure)) from failure
+    def booted(self, source: str) -> Booted:
+        return Booted(
+            source=source, sha256=self.sha256, size=self.size, network_data=self.medium.network_data
+        )
 
-    def digest(self, found: NetBoot) -> str:
-        """One digest over the digests of kernel and ramdisks."""
-        parts = "".join(self._seen[url][0] for url in (found.kernel, *found.initrds))
-        return hashlib.sha256(parts.encode()).hexdigest()
 
-    def size(self, found: NetBoot) -> int:
-        return sum(self._seen[url][1] for url in (found.kernel, *found.initrds))
+@dataclass(frozen=True, slots=True)
+class _Live:
+    """A CoreOS live system that has found its root."""
+
+    system: LiveSystem
+    sha256: str
+    size: int
+
+    async def start(self, chassis: Chassis, source: str, stick: Medium) -> Result:
+        record, runs = started(self.system, stick.parameters, sha256=self.sha256, size=self.size)
+        await asyncio.to_thread(_keep, chassis.booted_ignition, self.system.ignition)
+        return Result(Booted(source=source, sha256=self.sha256, size=self.size, coreos=record), runs)
+
+
+def _keep(file: Path, content: bytes | None) -> None:
+    if content is None:
+        file.unlink(missing_ok=True)
+    else:
+        write_private(file, content)
 
 
 async def _boot_disk(chassis: Chassis) -> Result:
@@ -189,12 +226,6 @@ async def _boot_disk(chassis: Chassis) -> Result:
             boot = functools.partial(boot_from_disk, chassis.disks.at(there[key]), written)
             return Result(Booted(source=there[key].name), await in_thread(boot))
     raise BootFailure("the disk is not bootable: nothing was written to it")
-
-
-async def _off_loop_when_large(found: Fetched) -> Medium:
-    if found.size <= IN_MEMORY:
-        return read_medium(found.file)
-    return await asyncio.to_thread(read_medium, found.file)
 
 
 def _ramdisk(given: dict[str, str], medium: Medium) -> Ramdisk:

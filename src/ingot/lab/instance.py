@@ -10,8 +10,11 @@ import io
 import json
 from typing import Any, Final
 
+import msgspec
+
 from ingot.formats import FormatError
 from ingot.formats.iso9660 import Iso
+from ingot.lab.coreos import Left, first_boot
 from ingot.lab.disk import Check, Disk
 from ingot.lab.errors import BootFailure
 from ingot.lab.medium import CONFIG_DRIVE
@@ -25,10 +28,10 @@ def boot_from_disk(disk: Disk, written: Written, check: Check) -> Instance:
     if not disk.bootable():
         raise BootFailure("the disk is not bootable: it has no boot signature in its first sector")
     instance = Instance(image_sha256=disk.sha256(written.size, check), image_size=written.size)
-    if (ignition := disk.ignition) is not None:
-        left = json.loads(ignition)
-        instance.user_data, instance.meta_data = left.get("user_data", ""), left.get("meta_data") or {}
-        _name(instance)
+    if (left := disk.ignition) is not None:
+        first_boot(msgspec.json.decode(left, type=Left), instance)
+        if not instance.hostname:
+            _name(instance)
     read_config_drive(disk.config_drive, instance)
     return instance
 

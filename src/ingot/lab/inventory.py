@@ -13,6 +13,8 @@ from ingot.lab.record import Record
 
 MANAGER: Final = {"name": "generic_hardware_manager", "version": "1.2"}
 SMALLEST_ROOT_DISK: Final = 4 << 30
+_COREOS_AGENT: Final = "0.1.0"
+"""The version of ingot-agent, which adds to the inventory which CoreOS runs."""
 
 
 def inventory(
@@ -51,8 +53,11 @@ def inventory(
             "current_boot_mode": "bios" if record.override.mode == "Legacy" else "uefi",
             "pxe_interface": boot_mac or None,
         },
-        "hostname": plate.name,
+        "hostname": (record.ramdisk and record.ramdisk.hostname) or plate.name,
     }
+    if record.ramdisk is not None and record.ramdisk.build:
+        build = record.ramdisk.build
+        found["coreos"] = {"build": build, "name": f"CoreOS {build}", "agent": _COREOS_AGENT}
     return {key: value for key, value in found.items() if key not in set(lacks)}
 
 

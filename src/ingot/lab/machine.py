@@ -20,7 +20,7 @@ from ingot.lab.components import at_boot
 from ingot.lab.devices import overwritten
 from ingot.lab.errors import BootFailure
 from ingot.lab.firmware import Firmware, after_boot, boot_target
-from ingot.lab.record import BootTarget, Ramdisk
+from ingot.lab.record import Booted, BootTarget, Ramdisk
 from ingot.lab.settings import Timings
 
 _log = logging.getLogger(__name__)
@@ -201,17 +201,28 @@ class Machine:
         result = await self._firmware.boot(self.chassis, source)
         if isinstance(result.runs, Ramdisk):
             record.ramdisk = result.runs
-            booted = f"booted the ramdisk from {_NAMES.get(source, source)}"
+            booted = f"booted the ramdisk from {_NAMES.get(source, source)}{_of(result.booted)}"
         else:
             record.instance = result.runs
             name = result.runs.hostname or "without a host name"
             where = _NAMES.get(result.booted.source, f"the disk {result.booted.source}")
-            booted = f"booted the image on {where} ({name}, sha256 {result.runs.image_sha256})"
+            booted = (
+                f"booted the image on {where} ({name}, sha256 {result.runs.image_sha256}){_of(result.booted)}"
+            )
         record.booted, record.booting = result.booted, "None"
         # Said only once it is on disk: a farm that is killed in between boots again, and has claimed nothing.
         await self.chassis.save()
         self.chassis.note(booted)
         await self.chassis.save()
+
+
+def _of(booted: Booted) -> str:
+    """What a log says of a CoreOS live system."""
+    if (live := booted.coreos) is None:
+        return ""
+    config = f"Ignition {live.ignition_sha256}" if live.ignition_sha256 else "no Ignition"
+    runs = f"no agent: {live.without_agent}" if live.without_agent else f"agent {live.container_image}"
+    return f": CoreOS {live.build}, {config}, {runs}"
 
 
 _NAMES: Final = {

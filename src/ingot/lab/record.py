@@ -38,13 +38,38 @@ class Command(msgspec.Struct, kw_only=True):
     result: Any = None
 
 
+class CoreOs(msgspec.Struct, kw_only=True):
+    """A CoreOS live system that was booted, and what Ignition made of it."""
+
+    build: str
+    """The volume id of an ISO image; of an initial RAM disk, what that says it is of."""
+    how: Literal["iso", "pxe"]
+    arguments: str
+    """The kernel's."""
+    root: str = ""
+    """Where the root file system came from."""
+    ignition_sha256: str = ""
+    """Of the config that Ignition ran with; empty when it did not run."""
+    ignition: str = ""
+    """The config itself. Only views have it: it is kept in a file beside the record."""
+    hostname: str = ""
+    keyfiles: dict[str, str] = {}
+    """NetworkManager's connections, by file name."""
+    container_image: str = ""
+    """What the agent runs in."""
+    without_agent: str = ""
+    """Why there is no agent."""
+
+
 class Booted(msgspec.Struct, kw_only=True):
     """What was booted: where it came from, and the bytes as they arrived. A device of the server has no bytes here."""
 
     source: str
     """The boot target, or the device of a boot from a disk."""
     sha256: str = ""
+    """Empty for a medium of which only parts were read."""
     size: int = 0
+    coreos: CoreOs | None = None
     network_data: dict[str, Any] | None = None
     """What the medium of a ramdisk says of the network, when it says something."""
 
@@ -54,6 +79,15 @@ class Ramdisk(msgspec.Struct, kw_only=True):
 
     parameters: dict[str, str]
     ca: str
+    insecure: bool = False
+    """Its agent does not ask who vouches for whom it calls."""
+    build: str = ""
+    """Of the CoreOS that it is."""
+    hostname: str = ""
+    environment: dict[str, str] = {}
+    """Of the agent's container."""
+    keyfiles: dict[str, str] = {}
+    """The network connections of the live system, by file name."""
     boot_mac: str = ""
     """The network card it was booted through; a medium has none."""
     gone: str = ""
@@ -79,6 +113,16 @@ class Instance(msgspec.Struct, kw_only=True):
     user_data: str = ""
     meta_data: dict[str, Any] = {}
     network_data: dict[str, Any] | None = None
+    coreos: str = ""
+    """The build, of a CoreOS."""
+    ignition: str = ""
+    """The config that Ignition ran with."""
+    arguments: list[str] = []
+    """Kernel arguments that an installer added."""
+    keyfiles: dict[str, str] = {}
+    """Network connections that an installer took over from the ramdisk, by file name."""
+    ssh_keys: list[str] = []
+    """Of the user core."""
 
 
 class Written(msgspec.Struct, kw_only=True):
@@ -92,6 +136,8 @@ class Written(msgspec.Struct, kw_only=True):
     """Of the image's file as it arrived."""
     files: dict[str, str] = {}
     """The sha256 of each file that was put into it afterwards, by path."""
+    coreos: str = ""
+    """The build, where an installer of CoreOS wrote it."""
 
 
 class Array(msgspec.Struct, kw_only=True):

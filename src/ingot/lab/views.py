@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from ingot.lab.chassis import Chassis
 from ingot.lab.components import Components
@@ -96,7 +97,7 @@ def view(chassis: Chassis, *, history: bool = True) -> ServerView:
         profile=plate.profile,
         power=record.power,
         booted_into=record.booted_into,
-        booted=record.booted,
+        booted=_with_config(chassis) if history else record.booted,
         boot_mode=record.override.mode,
         secure_boot=record.secure_boot,
         running=record.instance,
@@ -117,10 +118,15 @@ def view(chassis: Chassis, *, history: bool = True) -> ServerView:
     )
 
 
+def _with_config(chassis: Chassis) -> Booted | None:
+    booted = chassis.record.booted
+    if booted is None or booted.coreos is None or not booted.coreos.ignition_sha256:
+        return booted
+    config = chassis.booted_ignition.read_bytes().decode("utf-8", "replace")
+    return replace(booted, coreos=replace(booted.coreos, ignition=config))
+
+
 def _without_headers(parts: Components) -> Components:
     """The headers of a subscription are how its receiver knows that an event is meant for it."""
-    shown = [
-        msgspec.structs.replace(one, headers=dict.fromkeys(one.headers, HIDDEN))
-        for one in parts.subscriptions
-    ]
-    return msgspec.structs.replace(parts, subscriptions=shown)
+    shown = [replace(one, headers=dict.fromkeys(one.headers, HIDDEN)) for one in parts.subscriptions]
+    return replace(parts, subscriptions=shown)

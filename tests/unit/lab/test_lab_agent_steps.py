@@ -168,7 +168,7 @@ async def test_an_installer_reads_the_nodes_config_drive_in_clear(bench: Bench) 
     done = await run(bench, "install_coreos", node={"instance_info": {"configdrive": drive}})
     assert done["command_status"] == "SUCCEEDED", done
     rendered = await run(bench, "install_coreos", node={"instance_info": {"configdrive": "H4sI"}})
-    assert "pre-rendered config drive" in rendered["command_error"]["details"]
+    assert "the config drive is a finished image" in rendered["command_error"]["details"]
     running = (await booted(bench)).running
     assert (running.user_data, running.hostname) == (drive["user_data"], "core-1")
     assert running.image_sha256 == bench.lab.file.image("raw").sha256

@@ -46,6 +46,7 @@ class Agent:
             api_url=ramdisk.parameters.get("ipa-api-url", ""),
             inspection_url=ramdisk.parameters.get("ipa-inspection-callback-url", ""),
             ca=ramdisk.ca,
+            insecure=ramdisk.insecure,
         )
         self._commands = Commands(
             chassis,

@@ -59,10 +59,15 @@ async def put_image(work: Work, info: ImageInfo, device: Device, step: str) -> W
         size, sha256 = await _stream(work, info, device, step)
     else:
         size, sha256 = await _by_way_of_a_file(work, info, device, step)
+    await keep_pace(work, size, begun)
+    return Written(image=info.id, size=size, sha256=sha256)
+
+
+async def keep_pace(work: Work, size: int, begun: float) -> None:
+    """Wait until a disk of the server's speed has so much on it; `begun` is a reading of the monotonic clock."""
     pace = work.timings.disk_mib_per_second
     if pace > 0:
         await asyncio.sleep(max(0.0, size / (pace * _MIB) - (time.monotonic() - begun)))
-    return Written(image=info.id, size=size, sha256=sha256)
 
 
 def deployed(work: Work, device: Device, written: Written) -> None:
@@ -75,17 +80,22 @@ def deployed(work: Work, device: Device, written: Written) -> None:
 
 async def _by_way_of_a_file(work: Work, info: ImageInfo, device: Device, step: str) -> tuple[int, str]:
     scratch = work.chassis.folder / "download"
-
-    async def keep(pieces: AsyncIterator[bytes]) -> None:
-        with await asyncio.to_thread(scratch.open, "wb") as file:
-            async for piece in pieces:
-                await asyncio.to_thread(file.write, piece)
-
     try:
-        sha256 = await work.source.image(info, keep)
+        sha256 = await download(work, info, scratch)
         return await _convert(work, info, device, scratch, step), sha256
     finally:
         await asyncio.to_thread(scratch.unlink, missing_ok=True)
+
+
+async def download(work: Work, info: ImageInfo, to: Path) -> str:
+    """An image, checked, in a file; its sha256."""
+
+    async def keep(pieces: AsyncIterator[bytes]) -> None:
+        with await asyncio.to_thread(to.open, "wb") as file:
+            async for piece in pieces:
+                await asyncio.to_thread(file.write, piece)
+
+    return await work.source.image(info, keep)
 
 
 async def _convert(work: Work, info: ImageInfo, device: Device, scratch: Path, step: str) -> int:

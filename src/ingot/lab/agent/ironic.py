@@ -1,7 +1,8 @@
 """The agent's calls to Ironic: inspection data, the API's version, look-up, heartbeat.
 
 One try each; what an answer means for the next try is the agent's to decide. TLS is verified against the CA that came with
-the ramdisk and no other. Which version of the API is spoken is found out as the real agent does it, once.
+the ramdisk and no other, unless the ramdisk says not to. Which version of the API is spoken is found out as the real agent does
+it, once.
 """
 
 from __future__ import annotations
@@ -62,10 +63,10 @@ class _Inspected(msgspec.Struct):
 
 
 class IronicApi:
-    def __init__(self, *, api_url: str, inspection_url: str, ca: str) -> None:
+    def __init__(self, *, api_url: str, inspection_url: str, ca: str, insecure: bool = False) -> None:
         self.api_url: Final = api_url.rstrip("/")
         self.inspection_url: Final = inspection_url
-        self.trusted: Final = _context(ca)
+        self.trusted: Final = _context(ca, insecure=insecure)
         self._version: tuple[int, int] | None = None
         self._session: aiohttp.ClientSession | None = None
 
@@ -153,9 +154,13 @@ class IronicApi:
 
 
 @functools.lru_cache(maxsize=32)
-def _context(ca: str) -> ssl.SSLContext:
+def _context(ca: str, *, insecure: bool) -> ssl.SSLContext:
     """Whom a ramdisk with this CA trusts. Agents of one farm mostly have the same, and a context is not small."""
     try:
-        return ssl.create_default_context(cadata=ca or None)
+        context = ssl.create_default_context(cadata=ca or None)
     except ssl.SSLError as error:
         raise BootFailure(f"the CA certificate in the ramdisk cannot be read: {error}") from error
+    if insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context

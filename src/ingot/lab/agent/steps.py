@@ -12,7 +12,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from ingot.lab.agent import custom
+from ingot.lab.agent import coreos, files
+from ingot.lab.agent.arrays import forget_arrays
+from ingot.lab.agent.coreos_order import ARGUMENTS as COREOS_ARGUMENTS
+from ingot.lab.agent.coreos_order import STEP as INSTALL_COREOS
 from ingot.lab.agent.deploy import STEP as WRITE_IMAGE
 from ingot.lab.agent.deploy import write_image
 from ingot.lab.agent.failures import bad_parameters
@@ -22,8 +25,8 @@ from ingot.lab.errors import StepFailed
 from ingot.lab.inventory import MANAGER
 
 GENERIC: Final = "GenericHardwareManager"
-PRACTICE: Final = "PracticeHardwareManager"
-VERSIONS: Final = {MANAGER["name"]: MANAGER["version"], "practice_hardware_manager": "1.0"}
+COREOS: Final = "CoreOSHardwareManager"
+VERSIONS: Final = {MANAGER["name"]: MANAGER["version"], "ingot_coreos": "1"}
 _KINDS: Final = {
     "clean": ("CleaningError", "Clean step failed"),
     "deploy": ("DeploymentError", "Deploy step failed"),
@@ -56,7 +59,7 @@ async def _nothing(_work: Work, _: Params) -> Any:
 
 
 async def _delete_raid(work: Work, _: Params) -> Any:
-    await custom.forget_arrays(work)
+    await forget_arrays(work)
 
 
 async def _create_raid(work: Work, _: Params) -> Any:
@@ -69,7 +72,7 @@ async def _apply_raid(work: Work, args: Params) -> Any:
         raise bad_parameters("apply_configuration needs raid_config")
     arrays_for(config, work.devices())  # refused before anything is taken apart
     if args.get("delete_existing", True):
-        await custom.forget_arrays(work)
+        await forget_arrays(work)
     return await _make(work, config)
 
 
@@ -79,7 +82,7 @@ async def _make(work: Work, config: Params) -> Any:
     made = arrays_for(config, work.devices())
     if not made:
         return {}
-    await custom.forget_arrays(work)
+    await forget_arrays(work)
     for array in made:
         for member in array.members:
             record.written.pop(member, None)
@@ -99,10 +102,10 @@ _RUN: Final[dict[str, Step]] = {
     "create_configuration": _create_raid,
     "apply_configuration": _apply_raid,
     WRITE_IMAGE: write_image,
-    "inject_files": custom.inject,
-    custom.INSTALL: custom.install,
+    files.STEP: files.inject,
+    INSTALL_COREOS: coreos.install,
 }
-_ITS_OWN_MIDDLE: Final = frozenset({WRITE_IMAGE, custom.INSTALL})
+_ITS_OWN_MIDDLE: Final = frozenset({WRITE_IMAGE, INSTALL_COREOS})
 """Steps that are held, or die, where half of their work is done."""
 
 _CLEAN: Final = (
@@ -119,28 +122,28 @@ _DEPLOY: Final = (
     ("apply_configuration", 0, "raid"),
     ("clean_uefi_nvram", 0, "deploy"),
     (WRITE_IMAGE, 0, "deploy"),
-    ("inject_files", 0, "deploy"),
+    (files.STEP, 0, "deploy"),
 )
 _SERVICE: Final = (
     ("delete_configuration", 0, "raid"),
     ("apply_configuration", 0, "raid"),
     ("create_configuration", 0, "raid"),
     (WRITE_IMAGE, 0, "deploy"),
-    ("inject_files", 0, "deploy"),
+    (files.STEP, 0, "deploy"),
 )
 _OFFERED: Final = {"clean": _CLEAN, "deploy": _DEPLOY, "service": _SERVICE}
-_PRACTICE: Final = {"deploy": ((custom.INSTALL, 0, "deploy"),)}
+_COREOS: Final = {"deploy": ((INSTALL_COREOS, 0, "deploy"),)}
 _ARGUMENTS: Final = {
     "apply_configuration": {"raid_config": True, "delete_existing": False},
     "clean_uefi_nvram": {"match_patterns": False},
-    "inject_files": {"files": False, "verify_ca": False},
-    custom.INSTALL: {},
+    files.STEP: {"files": False, "verify_ca": False},
+    INSTALL_COREOS: dict.fromkeys(COREOS_ARGUMENTS, False),
 }
 
 
 def offered(kind: str) -> dict[str, list[dict[str, Any]]]:
     """The steps of this kind, by hardware manager."""
-    managers = {GENERIC: _OFFERED[kind], PRACTICE: _PRACTICE.get(kind, ())}
+    managers = {GENERIC: _OFFERED[kind], COREOS: _COREOS.get(kind, ())}
     return {
         manager: [_described(kind, *step) for step in steps] for manager, steps in managers.items() if steps
     }

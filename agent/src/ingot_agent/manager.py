@@ -63,7 +63,7 @@ class CoreOSHardwareManager(hardware.HardwareManager):
         try:
             wanted = order.read(given, node, self._around, _hostname())
             device = self._free_device(node, ports)
-            Installer(self._around.root, _opener()).install(wanted, device)
+            Installer(self._around.root, _opener(), pause=self._around.pause).install(wanted, device)
         except InstallError as error:
             raise errors.DeploymentError(str(error)) from error
         self._announce(device)

@@ -25,6 +25,7 @@ ARGUMENTS: Final = {
     "ssh_keys": "SSH keys of the user core, beside those in the Ignition config: a list of texts, or one text.",
 }
 _KEY: Final = re.compile(r"[a-z0-9@.-]+ [A-Za-z0-9+/=]+( [^\x00-\x1f\x7f]*)?")
+_PAUSE: Final = 10.0
 _YES: Final = frozenset(("true", "yes", "1", "on"))
 _NO: Final = frozenset(("false", "no", "0", "off", ""))
 
@@ -37,6 +38,8 @@ class Surroundings:
     ip_options: str = ""
     copy_network: str = ""
     hostname: str = ""
+    pause: float = _PAUSE
+    """Seconds before the second attempt; twice that before the third."""
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> Surroundings:
@@ -45,6 +48,7 @@ class Surroundings:
             environment.get("IPA_COREOS_IP_OPTIONS", ""),
             environment.get("IPA_COREOS_COPY_NETWORK", ""),
             environment.get("IPA_DEFAULT_HOSTNAME", ""),
+            _seconds(environment.get("INGOT_COREOS_RETRY_PAUSE", "")),
         )
 
 
@@ -100,6 +104,10 @@ def shown(url: str) -> str:
     """A URL for messages: without what may be a password or a token in it."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _seconds(text: str) -> float:
+    return float(text) if re.fullmatch(r"\d{1,4}(\.\d+)?", text) else _PAUSE
 
 
 def _mapping(value: object, where: str) -> Mapping[str, Any]:

@@ -304,8 +304,10 @@ def test_the_surroundings_are_read_from_the_environment() -> None:
         "IPA_COREOS_IP_OPTIONS": "ip=dhcp",
         "IPA_COREOS_COPY_NETWORK": "true",
         "IPA_DEFAULT_HOSTNAME": "h",
+        "INGOT_COREOS_RETRY_PAUSE": "0.5",
     }
-    assert Surroundings.of(told) == Surroundings(Path("/x"), "ip=dhcp", "true", "h")
+    assert Surroundings.of(told) == Surroundings(Path("/x"), "ip=dhcp", "true", "h", 0.5)
+    assert Surroundings.of({"INGOT_COREOS_RETRY_PAUSE": "soon"}) == Surroundings()
 
 
 def test_an_order_does_not_show_the_ignition_config() -> None:

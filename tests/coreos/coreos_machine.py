@@ -1,0 +1,180 @@
+"""A machine that runs a CoreOS live system, as far as an install needs one: a root folder, a disk, the agent with our part in it.
+
+The disk is a loop device. Everything is mounted in a mount namespace of its own, as podman would do it for the agent's
+container: the root with the real coreos-installer, and the host's /dev, /proc, /sys and programs in it. `udevadm` there is a
+stand-in that does the work of udev, which is not running here, and shows the partitions to the kernel, because some kernels of
+virtual machines do not look for them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from agent_environment import agent_python
+from small_coreos import SIZE, lay_out_objects
+
+from ingot.services.environment import without_ours
+
+HERE = Path(__file__).parent
+AGENT = HERE.parents[1] / "agent"
+PATIENCE = 120.0
+NETWORK = "[connection]\nid=eth0\ntype=ethernet\n\n[ipv4]\nmethod=auto\n"
+OS_RELEASE = 'NAME="Small CoreOS"\nVARIANT_ID=coreos\nOSTREE_VERSION=44.1\nPRETTY_NAME="Small CoreOS 44.1"\n'
+
+# $1 the root to make, $2 coreos-installer, $3 the device, $4 a folder of stand-ins for the agent; the rest is what is run.
+INSIDE = """
+set -eu
+root=$1 installer=$2 device=$3 tools=$4; shift 4
+mount -t tmpfs tmpfs "$root"
+cp -a "$root.made/." "$root"
+for name in bin sbin lib lib32 lib64; do
+    if [ -L "/$name" ]; then cp -P "/$name" "$root/$name"
+    elif [ -d "/$name" ]; then mkdir "$root/$name"; mount --rbind "/$name" "$root/$name"; fi
+done
+for name in usr dev proc sys; do mkdir "$root/$name"; mount --rbind "/$name" "$root/$name"; done
+mount -t tmpfs tmpfs "$root/usr/local"
+mkdir "$root/usr/local/bin"
+cp "$installer" "$root/usr/local/bin/coreos-installer"
+sed "s,DEVICE,$device," "$tools/udevadm.in" >"$root/usr/local/bin/udevadm"
+chmod 755 "$root/usr/local/bin/udevadm"
+exec "$@"
+"""
+
+# What udev does after a partition table was read again: nodes for the partitions, and a record of what is on them.
+UDEVADM = """#!/bin/sh
+partx -u DEVICE 2>/dev/null
+mkdir -p /run/udev/data
+for number in /sys/block/$(basename DEVICE)/*/partition; do
+    [ -e "$number" ] || continue
+    part=${number%/partition}
+    { echo I:1; blkid -p -o udev "/dev/${part##*/}" | sed s/^/E:/; } >"/run/udev/data/b$(cat "$part/dev")"
+done
+exit 0
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the agent answered, and its log."""
+
+    done: Any
+    offered: Any
+    managers: list[str]
+    inventory: Any
+    log: str
+
+    @property
+    def result(self) -> Any:
+        assert self.done["command_status"] == "SUCCEEDED", self.done["command_error"]
+        return self.done["command_result"]["deploy_result"]
+
+    @property
+    def error(self) -> Any:
+        assert self.done["command_status"] == "FAILED", self.done
+        return self.done["command_error"]
+
+
+class Machine:
+    """One machine with one disk."""
+
+    def __init__(self, folder: Path, installer: Path, device: str, disk: Path) -> None:
+        self.disk = disk
+        self.device = device
+        self._folder = folder
+        self._installer = installer
+        self.made = folder / "root.made"
+        (folder / "root").mkdir()
+        for name in ("etc/NetworkManager/system-connections", "run/udev", "tmp", "var"):
+            (self.made / name).mkdir(parents=True)
+        (self.made / "etc" / "os-release").write_text(OS_RELEASE)
+        (self.made / "run" / "udev" / "control").touch()
+        keyfile = self.made / "etc" / "NetworkManager" / "system-connections" / "eth0.nmconnection"
+        keyfile.write_text(NETWORK)
+        keyfile.chmod(0o600)
+
+    @classmethod
+    @contextmanager
+    def running(cls, folder: Path, installer: Path) -> Iterator[Machine]:
+        folder.mkdir(exist_ok=True)
+        disk = folder / "disk"
+        with disk.open("wb") as made:
+            made.truncate(SIZE + (8 << 20))  # larger than the image, as real disks are
+        words = ["losetup", "--find", "--show", "--partscan", disk]
+        device = subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+        try:
+            yield cls(folder, installer, device, disk)
+        finally:
+            subprocess.run(["partx", "-d", device], capture_output=True, check=False)
+            subprocess.run(["losetup", "--detach", device], check=True)
+
+    def can_install_offline(self, osmet: Path) -> None:
+        """Give its CoreOS what it needs to write itself to a disk."""
+        (self.made / "run" / "coreos-installer" / "osmet").mkdir(parents=True)
+        shutil.copy(osmet, self.made / "run" / "coreos-installer" / "osmet" / "metal.osmet")
+        lay_out_objects(self.made / "sysroot" / "ostree" / "repo")
+
+    def install(self, *, instance: dict[str, Any] | None = None, **args: Any) -> Answer:
+        return self._told({"install": True, "inventory": False, "args": args}, instance or {})
+
+    def inspected(self) -> Answer:
+        return self._told({"install": False, "inventory": True, "args": {}}, {})
+
+    def _told(self, order: dict[str, Any], instance: dict[str, Any]) -> Answer:
+        node = {"uuid": "6c5b3a0e-1111-4222-8333-444455556666", "instance_info": instance, "properties": {}}
+        tools = self._folder / "tools"
+        tools.mkdir(exist_ok=True)
+        for name in ("partprobe", "sgdisk", "mdadm", "udevadm"):
+            if shutil.which(name) is None:  # they only look, or find nothing
+                (tools / name).write_text("#!/bin/sh\nexit 0\n")
+                (tools / name).chmod(0o755)
+        (tools / "udevadm.in").write_text(UDEVADM)  # for coreos-installer; the agent itself need not know
+        inside = [str(self._folder / "root"), str(self._installer), self.device, str(tools)]
+        words = ["unshare", "--mount", "--propagation", "private", "sh", "-c", INSIDE, "sh", *inside]
+        ended = subprocess.run(
+            [*words, str(agent_python()), str(HERE / "real_install.py")],
+            input=json.dumps(order | {"node": node}),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            env=without_ours(os.environ)
+            | {
+                "PATH": f"{tools}:{os.environ['PATH']}",
+                "PYTHONPATH": f"{distribution(self._folder.parent)}:{HERE}",
+                "INGOT_COREOS_ROOT": inside[0],
+                "INGOT_COREOS_RETRY_PAUSE": "0.1",
+                "IPA_COREOS_IP_OPTIONS": "ip=dhcp rd.neednet=1",
+                "DISK_OF_THE_TEST": self.device,
+            },
+            check=False,
+        )
+        assert ended.returncode == 0, (ended.stdout + ended.stderr)[-4000:]
+        *log, answer = ended.stdout.splitlines()
+        return Answer(**json.loads(answer), log="\n".join([*log, ended.stderr]))
+
+
+@cache
+def distribution(folder: Path) -> Path:
+    """ingot-agent as it is installed, beside the bench: both are found by the agent through their entry points."""
+    site = folder / "site"
+    bench = site / "bench-1.dist-info"
+    bench.mkdir(parents=True)
+    (bench / "METADATA").write_text("Metadata-Version: 2.1\nName: bench\nVersion: 1\n")
+    group = "[ironic_python_agent.hardware_managers]\nbench = real_install:Bench\n"
+    (bench / "entry_points.txt").write_text(group)
+    build = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", build, folder], cwd=AGENT, check=True, capture_output=True)
+    (wheel,) = folder.glob("ingot_agent-*.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(site)
+    return site

@@ -25,7 +25,7 @@ class Wired:
     interface: Interface
     controller: Interface | None = None
     port: Mapping[str, Setting] | None = None
-    """The settings of the port; None where the interface is none."""
+    """The settings of the port where its controller describes it."""
     parent: Interface | str | None = None
     """What a VLAN is on: an interface of the configuration, or one that is just there."""
     mac: str | None = None
@@ -83,9 +83,9 @@ def wire(interfaces: Iterable[Interface]) -> tuple[list[Wired], Names]:
     return wired, names
 
 
-def _attached(names: Names) -> dict[str, tuple[Interface, Mapping[str, Setting]]]:
-    """Controller and settings of each port, by the port's name."""
-    ports: dict[str, tuple[Interface, Mapping[str, Setting]]] = {}
+def _attached(names: Names) -> dict[str, tuple[Interface, Mapping[str, Setting] | None]]:
+    """Controller of each port and its settings there, by the port's name."""
+    ports: dict[str, tuple[Interface, Mapping[str, Setting] | None]] = {}
     for controller in [each for each in names if each.exists and each.ports]:
         for port in controller.ports or ():
             interface = names.find(port.name, controller.path)
@@ -110,7 +110,7 @@ def _attached(names: Names) -> dict[str, tuple[Interface, Mapping[str, Setting]]
         if found is None or not found.exists or found.kind not in (Kind.BOND, Kind.BRIDGE):
             raise FormatError(f"{path}: there is no bond and no linux-bridge named {shown(each.controller)}")
         if listed is None and found.ports is None:
-            ports[each.name] = (found, {})
+            ports[each.name] = (found, None)
         elif listed is None or listed[0].name != found.name:
             raise FormatError(f"{path}: {found.name} does not have {each.name} among its ports")
     return ports

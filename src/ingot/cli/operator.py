@@ -1,8 +1,9 @@
 """`ingot operator`: the controllers, against any Kubernetes API.
 
-How to reach Ironic comes from the environment under the names that Metal3 uses (IRONIC_ENDPOINT, IRONIC_CACERT_FILE,
-METAL3_AUTH_ROOT_DIR, DEPLOY_ISO_URL), and so may some of the options; the API comes from KUBECONFIG. What is wrong with them is
-said in a sentence before anything starts.
+`--controllers` chooses: those of hosts, those of images, or both; each set can be a process of its own. How to reach Ironic comes
+from the environment under the names that Metal3 uses (IRONIC_ENDPOINT, IRONIC_CACERT_FILE, METAL3_AUTH_ROOT_DIR,
+DEPLOY_ISO_URL), what ramdisks are told under those of its image controller (IRONIC_BASE_URL, IRONIC_AGENT_IMAGE, …), and so may
+some of the options; the API comes from KUBECONFIG. What is wrong with them is said in a sentence before anything starts.
 
 What runs, and in which order, is in `parts.operating`.
 """
@@ -12,12 +13,14 @@ from __future__ import annotations
 import asyncio
 import os
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
 from ingot.cli.parts.backends import Backend, DemoBackend, IronicBackend
-from ingot.cli.parts.electing import election_from, election_options
+from ingot.cli.parts.electing import IMAGES_LEASE_NAME, LEASE_NAME, election_from, election_options
+from ingot.cli.parts.host_crew import HostWork
+from ingot.cli.parts.image_crew import image_options, image_work_from
 from ingot.cli.parts.listen import AddressAndPort, Listen, log_to_stderr
 from ingot.cli.parts.looking_after import looking_after_from, looking_after_options
 from ingot.cli.parts.operating import Wanted, garbage_seldom_looked_for, operate
@@ -28,9 +31,37 @@ from ingot.kube import Client, ConfigError, NotLeading
 
 E = TypeVar("E", bound=Exception)
 
+HOSTS: Final = "hosts"
+IMAGES: Final = "images"
+CONTROLLERS: Final = (HOSTS, IMAGES)
+
+
+class _Controllers(click.ParamType[frozenset[str]]):
+    name = "NAME[,NAME]"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> frozenset[str]:
+        if isinstance(value, frozenset):
+            return value
+        found = frozenset(filter(None, (name.strip() for name in str(value).split(","))))
+        if not found or not found <= set(CONTROLLERS):
+            self.fail(
+                f"{value!r} is not a list of controllers; there are: {', '.join(CONTROLLERS)}", param, ctx
+            )
+        return found
+
 
 @click.command()
 @state_option
+@click.option(
+    "--controllers",
+    type=_Controllers(),
+    default=HOSTS,
+    show_default=True,
+    help="What to work at: hosts (BareMetalHost and what belongs to it), images (ramdisks for hosts, made and served), or both, "
+    "with a comma between.",
+)
 @click.option(
     "--provisioner",
     type=click.Choice(["ironic", "demo"]),
@@ -58,11 +89,13 @@ E = TypeVar("E", bound=Exception)
     "STATE/operator/metrics-token. Off by default.",
 )
 @looking_after_options
+@image_options
 @election_options
 @webhook_options
 @click.option("--verbose", "-v", is_flag=True, help="Log more.")
 def operator(
     state: StateFolder,
+    controllers: frozenset[str],
     provisioner: str,
     demo_script: Path | None,
     push_listen: Listen,
@@ -75,17 +108,24 @@ def operator(
     Ends with exit code 75 when the Lease of --leader-elect is lost: started again, the process contends anew.
     """
     log_to_stderr(verbose=verbose)
-    election, webhook = election_from(options), webhook_from(options)
-    looking_after = looking_after_from(options)
-    backend = _backend(provisioner, push_listen, demo_script)
+    election = election_from(options, usual_name=LEASE_NAME if HOSTS in controllers else IMAGES_LEASE_NAME)
+    webhook, looking_after = webhook_from(options), looking_after_from(options)
+    hosts = images = None
+    if HOSTS in controllers:
+        backend = _backend(provisioner, push_listen, demo_script)
+        hosts = HostWork(backend, webhook, switches_from(os.environ), looking_after)
+    elif webhook is not None:
+        raise click.UsageError(
+            "--webhook-listen goes with --controllers hosts: the rules are asked about hosts"
+        )
+    if IMAGES in controllers:
+        images = image_work_from(options, state)
     try:
         # Read here only to say what is wrong with it before anything starts.
         Client.from_kubeconfig()
     except ConfigError as error:
         raise click.ClickException(str(error)) from error
-    wanted = Wanted(
-        state, backend, health_listen, election, webhook, switches_from(os.environ), looking_after
-    )
+    wanted = Wanted(state, health_listen, election, hosts, images)
     try:
         with garbage_seldom_looked_for():
             asyncio.run(operate(wanted))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -106,10 +107,11 @@ def _parts(state: StateFolder, told: Status, *, stopped: bool) -> list[PartRepor
 
 
 def _notice(state: StateFolder) -> str:
-    try:
-        return state.backend_notice.read_text().strip()
-    except OSError:
-        return ""
+    found = []
+    for file in (state.backend_notice, state.images_notice):
+        with contextlib.suppress(OSError):
+            found.append(file.read_text().strip())
+    return "; ".join(filter(None, found))
 
 
 def _hosts(state: StateFolder) -> tuple[list[HostReport], str]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
+from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 
 import click
 
@@ -35,6 +38,20 @@ from ingot.cli.parts.state import StateFolder, state_option
 )
 @click.option("--no-lab", is_flag=True, help="No simulated servers: only the API, Ironic and the operator.")
 @click.option(
+    "--coreos",
+    type=click.Path(exists=True, path_type=Path, resolve_path=True),
+    metavar="FOLDER",
+    help="Servers boot CoreOS as their ramdisk, made of this release payload (`ingot release`) or live ISO file. "
+    "Also IRONIC_USE_COREOS_IPA=true, with INGOT_RELEASE_PAYLOAD or DEPLOY_ISO.",
+)
+@click.option(
+    "--network-boot",
+    is_flag=True,
+    envvar="INGOT_NETWORK_BOOT",
+    show_envvar=True,
+    help="Servers may boot over the network: hand out boot files for iPXE, on a port without TLS.",
+)
+@click.option(
     "--timeout",
     type=click.FloatRange(1),
     default=900.0,
@@ -48,6 +65,8 @@ def up(
     provision: int,
     no_hosts: bool,
     no_lab: bool,
+    coreos: Path | None,
+    network_boot: bool,
     timeout: float,
 ) -> None:
     """Start everything on this machine and show it coming up.
@@ -60,9 +79,17 @@ def up(
             f"{state.path} holds {state.strangers()[0]!r} and nothing of Ingot's. "
             "Choose an empty or new folder with --state: it becomes Ingot's own."
         )
+    coreos = coreos or coreos_from(os.environ)
     with errors_as_sentences():
         state.create()
-    wishes = Wishes(servers=servers, provision=min(provision, servers), hosts=not no_hosts, lab=not no_lab)
+    wishes = Wishes(
+        servers=servers,
+        provision=min(provision, servers),
+        hosts=not no_hosts,
+        lab=not no_lab,
+        coreos=coreos,
+        network_boot=network_boot,
+    )
     # A part that is restarted is told by the supervisor; that its watchers lost it meanwhile is no news.
     log = logging.getLogger("ingot.kube")
     click.get_current_context().call_on_close(partial(log.setLevel, log.level))
@@ -116,7 +143,29 @@ def _detached(state: StateFolder, wishes: Wishes, timeout: float) -> None:
 
 
 def _options(wishes: Wishes) -> list[str]:
+    wanted = ["--network-boot"] if wishes.network_boot else []
+    if wishes.coreos is not None:
+        wanted += ["--coreos", str(wishes.coreos)]
     if not wishes.lab:
-        return ["--no-lab"]
-    wanted = ["--servers", str(wishes.servers), "--provision", str(wishes.provision)]
+        return [*wanted, "--no-lab"]
+    wanted += ["--servers", str(wishes.servers), "--provision", str(wishes.provision)]
     return wanted if wishes.hosts else [*wanted, "--no-hosts"]
+
+
+def coreos_from(environment: Mapping[str, str]) -> Path | None:
+    """What ramdisks are made of, as the environment says; None where it asks for no CoreOS."""
+    asked = environment.get("IRONIC_USE_COREOS_IPA", "").strip().lower()
+    if asked in ("", "false", "no", "off", "0"):
+        return None
+    if asked not in ("true", "yes", "on", "1"):
+        raise click.ClickException(f"IRONIC_USE_COREOS_IPA is {asked!r}; expected true or false.")
+    for name in ("INGOT_RELEASE_PAYLOAD", "DEPLOY_ISO"):
+        if found := environment.get(name, "").strip():
+            path = Path(found).expanduser().absolute()
+            if not path.exists():
+                raise click.ClickException(f"{name} is {found!r}, and there is nothing.")
+            return path
+    raise click.ClickException(
+        "IRONIC_USE_COREOS_IPA is true, and nothing says what ramdisks are made of. Give a release payload with --coreos FOLDER "
+        "or INGOT_RELEASE_PAYLOAD, or a live ISO file with DEPLOY_ISO."
+    )

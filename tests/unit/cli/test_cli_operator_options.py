@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from ingot.api.meta import Key
 from ingot.cli.main import main
-from ingot.cli.parts.electing import EXIT_LOST, Election
+from ingot.cli.parts.electing import EXIT_LOST, IMAGES_LEASE_NAME, LEASE_NAME, Election, election_from
 from ingot.cli.parts.listen import Listen
 from ingot.cli.parts.looking_after import (
     WORKERS,
@@ -53,6 +53,10 @@ from ingot.trust import Authority
         ),
         ("--webhook-listen 127.0.0.1:0 --webhook-certs /nowhere", "does not exist"),
         ("--health-listen nowhere", "is not ADDRESS:PORT"),
+        ("--controllers dishes", "'dishes' is not a list of controllers; there are: hosts, images"),
+        ("--controllers ,", "is not a list of controllers"),
+        ("--controllers images --webhook-listen 127.0.0.1:0", "goes with --controllers hosts"),
+        ("--controllers images --images-listen 8084", "is not ADDRESS:PORT"),
         ("--namespace rack-1,rack-2", "'rack-1,rack-2' names several namespaces"),
         ("--namespace Rack_1", "'Rack_1' is not a name that a namespace can have"),
         ("--max-provisioning-retries -1", "-1 is not in the range x>=0"),
@@ -81,6 +85,51 @@ def test_so_is_what_does_not_fit_in_the_environment(name: str, value: str, said:
     assert said in " ".join(result.output.split())
 
 
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({}, "Not set: IRONIC_BASE_URL"),
+        ({"IRONIC_BASE_URL": "https://10.0.0.1:6385"}, "Set one of INGOT_RELEASE_PAYLOAD"),
+        (
+            {
+                "IRONIC_BASE_URL": "https://10.0.0.1:6385",
+                "DEPLOY_ISO": "/live.iso",
+                "INGOT_IMAGES_URL": "ftp://x",
+            },
+            "INGOT_IMAGES_URL is 'ftp://x'",
+        ),
+    ],
+)
+def test_what_is_missing_for_images_is_said(environment: dict[str, str], said: str, tmp_path: Path) -> None:
+    clean = dict.fromkeys(("IRONIC_BASE_URL", "INGOT_RELEASE_PAYLOAD", "DEPLOY_ISO", "INGOT_IMAGES_URL"), "")
+    result = CliRunner().invoke(
+        main,
+        ["operator", "--controllers", "images"],
+        env=clean | {"INGOT_STATE": str(tmp_path)} | environment,
+    )
+    assert result.exit_code == 1
+    assert said in " ".join(result.output.split())
+
+
+def test_who_makes_images_alone_contends_for_another_lease() -> None:
+    given = {
+        "leader_elect": True,
+        "lease_namespace": None,
+        "namespace": "",
+        "lease_name": None,
+        "lease_duration_seconds": 15.0,
+        "renew_deadline_seconds": 10.0,
+        "retry_period_seconds": 2.0,
+    }
+    for usual, name in ((LEASE_NAME, "baremetal-operator"), (IMAGES_LEASE_NAME, "ingot-images")):
+        found = election_from(given, usual_name=usual)
+        assert found is not None
+        assert found.lease == Key("default", name)
+    chosen = election_from(given | {"lease_name": "mine"}, usual_name=IMAGES_LEASE_NAME)
+    assert chosen is not None
+    assert chosen.lease.name == "mine"
+
+
 def looking_after(*arguments: str, **environment: str) -> LookingAfter:
     @click.command()
     @looking_after_options
@@ -88,7 +137,9 @@ def looking_after(*arguments: str, **environment: str) -> LookingAfter:
         heard.append(looking_after_from(options))
 
     heard: list[LookingAfter] = []
-    clean = dict.fromkeys(("WATCH_NAMESPACE", "PROVISIONING_LIMIT", "BMO_CONCURRENCY"), "")
+    clean = dict.fromkeys(
+        ("WATCH_NAMESPACE", "PROVISIONING_LIMIT", "BMO_CONCURRENCY", "IRONIC_USE_COREOS_IPA"), ""
+    )
     result = CliRunner().invoke(found, arguments, env=clean | environment)
     assert result.exit_code == 0, result.output
     return heard[0]
@@ -115,6 +166,8 @@ def test_the_environment_says_the_same_and_options_win() -> None:
     said = {"WATCH_NAMESPACE": "rack", "PROVISIONING_LIMIT": "3", "BMO_CONCURRENCY": "7"}
     found = looking_after("--provisioning-limit", "4", **said)
     assert (found.namespace, found.workers, found.settings.provisioning_limit) == ("rack", 7, 4)
+    assert looking_after(IRONIC_USE_COREOS_IPA="true").settings.own_ramdisks
+    assert not looking_after(IRONIC_USE_COREOS_IPA="false").settings.own_ramdisks
 
 
 WEBHOOK = Webhook(

@@ -6,6 +6,7 @@ import dataclasses
 from datetime import UTC, datetime
 from pathlib import Path
 
+import click
 import msgspec
 import pytest
 
@@ -18,16 +19,26 @@ from ingot.api.baremetalhost import (
     ProvisionStatus,
 )
 from ingot.api.meta import Condition, Key, ObjectMeta
+from ingot.cli import up
 from ingot.cli.parts import advice, plan
 from ingot.cli.parts.plan import Wishes
 from ingot.cli.parts.progress import Teller, goal_of, still_missing, view_of
 from ingot.cli.parts.state import StateFolder, is_ours
 from ingot.embedded.supervisor import PartStatus
 from ingot.embedded.supervisor import State as PartState
+from ingot.images.controller import ImageSettings
 from ingot.lab.labfile import LabFile, save
 from ingot.services.settings import IronicSettings
 
-PORTS = {"api-server": 1001, "ironic": 1002, "lab": 1003, "operator": 1004, "front": 1005}
+PORTS = {
+    "api-server": 1001,
+    "ironic": 1002,
+    "lab": 1003,
+    "operator": 1004,
+    "front": 1005,
+    "boot": 1006,
+    "images": 1007,
+}
 IMAGE = Image(url="https://images/one.qcow2")
 
 
@@ -93,6 +104,75 @@ def test_without_the_lab_nothing_asks_for_it(tmp_path: Path) -> None:
     assert [part.name for part in parts] == ["api-server", "ironic", "front", "operator"]
     assert parts[-1].after == ("api-server", "ironic")
     assert dict(parts[-1].late_environment()) == {}
+
+
+def test_ramdisks_of_coreos_are_there_before_hosts_ask_for_them(tmp_path: Path) -> None:
+    state, payload = StateFolder(tmp_path / "state"), tmp_path / "payload"
+    payload.mkdir()
+    trusted = plan.make_ready(state)
+    planned = plan.parts(state, PORTS, trusted, Wishes(coreos=payload))
+    assert [part.name for part in planned] == ["api-server", "images", "ironic", "front", "lab", "operator"]
+    parts = {part.name: part for part in planned}
+    assert parts["operator"].after == ("api-server", "ironic", "images", "lab")
+    assert parts["operator"].environment["IRONIC_USE_COREOS_IPA"] == "true"
+    ironic = IronicSettings.from_environment(parts["ironic"].environment)
+    assert (ironic.use_coreos, ironic.boot_iso_source) == (True, "http")
+    images = ImageSettings.from_environment(parts["images"].environment, state=state.images)
+    assert images.payload == payload
+    assert images.agent().api_urls == (ironic.base_url,)
+    assert images.agent().ca == trusted.ca_file.read_bytes()
+    assert parts["images"].address == "https://127.0.0.1:1007"
+
+
+def test_a_live_image_does_as_well_as_a_payload(tmp_path: Path) -> None:
+    state, image = StateFolder(tmp_path / "state"), tmp_path / "live.iso"
+    image.touch()
+    planned = plan.parts(state, PORTS, plan.make_ready(state), Wishes(coreos=image))
+    found = {part.name: part for part in planned}["images"].environment
+    settings = ImageSettings.from_environment(
+        {"INGOT_RELEASE_PAYLOAD": "/of/the/shell"} | dict(found), state=state.images
+    )
+    assert (settings.payload, settings.iso) == (None, image)
+
+
+def test_servers_of_the_lab_find_the_boot_script_where_they_may_boot_over_the_network(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path / "state")
+    for wishes, told in ((Wishes(), False), (Wishes(network_boot=True), True)):
+        parts = {part.name: part for part in plan.parts(state, PORTS, plan.make_ready(state), wishes)}
+        assert ("http://127.0.0.1:1006/boot.ipxe" in parts["lab"].argv) is told
+        assert IronicSettings.from_environment(parts["front"].environment).network_boot is told
+
+
+@pytest.mark.parametrize(
+    ("environment", "found"),
+    [
+        ({}, None),
+        ({"INGOT_RELEASE_PAYLOAD": "payload"}, None),
+        ({"IRONIC_USE_COREOS_IPA": "false", "INGOT_RELEASE_PAYLOAD": "payload"}, None),
+        ({"IRONIC_USE_COREOS_IPA": "true", "INGOT_RELEASE_PAYLOAD": "payload"}, "payload"),
+        ({"IRONIC_USE_COREOS_IPA": "True", "DEPLOY_ISO": "live.iso"}, "live.iso"),
+    ],
+)
+def test_coreos_can_be_asked_for_in_the_environment(
+    environment: dict[str, str], found: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "payload").mkdir()
+    (tmp_path / "live.iso").touch()
+    assert up.coreos_from(environment) == (tmp_path / found if found else None)
+
+
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({"IRONIC_USE_COREOS_IPA": "perhaps"}, "expected true or false"),
+        ({"IRONIC_USE_COREOS_IPA": "true"}, "nothing says what ramdisks are made of"),
+        ({"IRONIC_USE_COREOS_IPA": "true", "INGOT_RELEASE_PAYLOAD": "/no/where"}, "there is nothing"),
+    ],
+)
+def test_what_is_missing_for_coreos_is_said(environment: dict[str, str], said: str) -> None:
+    with pytest.raises(click.ClickException, match=said):
+        up.coreos_from(environment)
 
 
 def test_no_secret_is_in_a_command_line_or_an_environment(tmp_path: Path) -> None:

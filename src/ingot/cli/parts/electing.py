@@ -1,6 +1,7 @@
 """`--leader-elect` and what belongs to it: contending for the Lease, and what becomes of a process that lost it.
 
-The Lease has the name that baremetal-operator gives it, so that where both are installed in one namespace only one of them works.
+The Lease of who looks after hosts has the name that baremetal-operator gives it, so that where both are installed in one
+namespace only one of them works. Who only makes images has another one: it works beside them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ingot.kube import Client, Elector, Timing
 log = logging.getLogger(__name__)
 
 LEASE_NAME: Final = "baremetal-operator"
+IMAGES_LEASE_NAME: Final = "ingot-images"
 EXIT_LOST: Final = 75
 """EX_TEMPFAIL: nothing is wrong that another start would not mend."""
 
@@ -91,7 +93,10 @@ _OPTIONS: Final[tuple[Callable[[Any], Any], ...]] = (
         help="Where the Lease is.",
     ),
     click.option(
-        "--lease-name", metavar="NAME", default=LEASE_NAME, show_default=True, help="What it is called."
+        "--lease-name",
+        metavar="NAME",
+        show_default=f"{LEASE_NAME}, or {IMAGES_LEASE_NAME} for images alone",
+        help="What it is called.",
     ),
     _seconds("lease-duration-seconds", 15.0, "How long the others wait after the last renewal."),
     _seconds("renew-deadline-seconds", 10.0, "How long after the last renewal the leader goes on working."),
@@ -106,7 +111,7 @@ def election_options(command: Command) -> Command:
     return command
 
 
-def election_from(options: Mapping[str, Any]) -> Election | None:
+def election_from(options: Mapping[str, Any], *, usual_name: str = LEASE_NAME) -> Election | None:
     if not options["leader_elect"]:
         return None
     try:
@@ -117,7 +122,9 @@ def election_from(options: Mapping[str, Any]) -> Election | None:
         )
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    lease = Key(options["lease_namespace"] or options["namespace"] or "default", options["lease_name"])
+    lease = Key(
+        options["lease_namespace"] or options["namespace"] or "default", options["lease_name"] or usual_name
+    )
     for part in lease:
         if not _NAME.fullmatch(part):
             raise click.UsageError(f"{part!r} is not a name that a Lease or its namespace can have")

@@ -73,7 +73,10 @@ _OPTIONS: Final[tuple[Callable[[Any], Any], ...]] = (
     click.option(
         "--build-preprov-image",
         is_flag=True,
-        help="Have a ramdisk built for each host (PreprovisioningImage). Something has to build them.",
+        envvar="IRONIC_USE_COREOS_IPA",
+        show_envvar=True,
+        help="Have a ramdisk built for each host (PreprovisioningImage). Something has to build them: `ingot operator "
+        "--controllers images`, or another's controller.",
     ),
     click.option(
         "--controller-concurrency",

@@ -1,7 +1,8 @@
 """The operator as a whole: what runs, in which order it begins and ends, and when it is ready.
 
-Everything that changes something waits for the Lease, where there is one: the back end is opened, and so hears of its machines,
-by the leader alone, and its client refuses to write for anybody else. Health, metrics and admission are served by all.
+What it works at is up to its crews (`host_crew`, `image_crew`). Everything that changes something waits for the Lease, where
+there is one: the back end is opened, and so hears of its machines, by the leader alone, and its client refuses to write for
+anybody else. Health, metrics and admission are served by all.
 It ends in the opposite order: first the work, then what it needed, and last the Lease is handed over.
 """
 
@@ -9,45 +10,44 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Callable, Coroutine, Iterable, Iterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
 import click
 
-from ingot.cli.parts.backend_health import BackendHealth
-from ingot.cli.parts.backends import Backend
+from ingot.cli.parts.crews import Crew, Job, Shop
 from ingot.cli.parts.electing import Election
-from ingot.cli.parts.listen import Listen, cannot_listen, told_to_stop
-from ingot.cli.parts.looking_after import LookingAfter
+from ingot.cli.parts.host_crew import HostWork
+from ingot.cli.parts.image_crew import ImageWork
+from ingot.cli.parts.listen import Listen, told_to_stop
 from ingot.cli.parts.state import StateFolder
-from ingot.cli.parts.webhook import Webhook
-from ingot.hosts import HostController, SubscriptionController, SwitchController, SwitchSettings
 from ingot.kube import Client, Elector, EventRecorder, Manager
-from ingot.kube.admission import Registration
 from ingot.kube.health import Check, HealthServer
 from ingot.trust import Authority, ServingTls, kept_token
-
-Job = Callable[[], Coroutine[Any, Any, None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What was asked for on the command line and in the environment."""
+    """What was asked for on the command line and in the environment; one of `hosts` and `images` at least."""
 
     state: StateFolder
-    backend: Backend
     health: Listen | None
     election: Election | None
-    webhook: Webhook | None
-    switches: SwitchSettings | None
-    looking_after: LookingAfter
+    hosts: HostWork | None
+    images: ImageWork | None
+
+    @property
+    def folder(self) -> Path:
+        """Where this process keeps what is its own: two of them may share a state folder."""
+        return self.state.operator if self.hosts is not None else self.state.images
 
     def tls(self) -> ServingTls:
         """The certificate under which the back end reports and health is served."""
-        hosts = [*self.backend.hosts, *([self.health.host] if self.health else []), "127.0.0.1", "localhost"]
-        names, authority, folder = list(dict.fromkeys(hosts)), self.state.ca, self.state.operator
+        called = self.hosts.backend.hosts if self.hosts is not None else []
+        hosts = [*called, *([self.health.host] if self.health else []), "127.0.0.1", "localhost"]
+        names, authority, folder = list(dict.fromkeys(hosts)), self.state.ca, self.folder
         return ServingTls(lambda: Authority(authority).issue(folder, "operator", names))
 
 
@@ -74,62 +74,44 @@ async def operate(wanted: Wanted) -> None:
         client = await stack.enter_async_context(_client(elector))
         recorder = await stack.enter_async_context(EventRecorder(client))
         tls = await asyncio.to_thread(wanted.tls)
-        backend = wanted.backend.made(wanted.state, tls)
-        namespace = wanted.looking_after.namespace
-        hosts = HostController(
-            client,
-            backend,
-            recorder,
-            settings=wanted.looking_after.settings,
-            namespace=namespace,
-            workers=wanted.looking_after.workers,
-        )
-        subscriptions = SubscriptionController(
-            client, backend, recorder, hosts=hosts.hosts, secrets=hosts.secrets, namespace=namespace
-        )
-        informers = [*hosts.informers, *subscriptions.informers]
-        controllers = [*hosts.controllers, subscriptions.controller]
-        if wanted.switches is not None:
-            switches = SwitchController(client, wanted.switches, secrets=hosts.secrets, namespace=namespace)
-            informers += switches.informers
-            controllers.append(switches.controller)
-        health = BackendHealth(backend.check, backend.notice, wanted.state.backend_notice)
+        shop = Shop(stack, wanted.state, client, recorder, elector)
+        crews = await _crews(wanted, shop, tls)
 
-        async def open_backend() -> None:
-            try:
-                await stack.enter_async_context(backend)
-            except Exception as error:  # what is foreseen is said in a sentence, the rest is raised as it is
-                if (told := wanted.backend.cannot_open(error)) is None:
-                    raise
-                raise told from error
+        async def prepare() -> None:
+            for crew in crews:
+                if crew.prepare is not None:
+                    await crew.prepare()
 
-        work: list[Job] = [hosts.follow_backend, health.run]
-        beside: list[Job] = [tls.keep]
-        checks: dict[str, Check] = {"leadership": _leadership(elector), "backend": lambda: health.trouble}
-        if wanted.webhook is not None:
-            webhook_tls = await asyncio.to_thread(wanted.webhook.tls, wanted.state)
-            registration = await _serve_webhook(stack, wanted.webhook, client, hosts, webhook_tls)
-            work.append(registration.run)
-            beside.append(webhook_tls.keep)
-            checks["webhook"] = lambda: registration.trouble if _acts(elector) else ""
         if elector is None:
-            await open_backend()
+            await prepare()
         manager = Manager(
-            informers,
-            controllers,
-            tasks=work,
+            [informer for crew in crews for informer in crew.informers],
+            [controller for crew in crews for controller in crew.controllers],
+            tasks=[job for crew in crews for job in crew.work],
             elector=elector,
-            prepare=open_backend if elector else None,
+            prepare=prepare if elector else None,
         )
-        checks["caches"] = lambda: manager.trouble
+        checks: dict[str, Check] = {"leadership": _leadership(elector), "caches": lambda: manager.trouble}
+        for crew in crews:
+            checks |= crew.checks
         if wanted.health is not None:
-            await _serve_health(stack, wanted.state, wanted.health, tls, checks)
+            await _serve_health(shop, wanted.folder, wanted.health, tls, checks)
 
         async def announce() -> None:
             await manager.started()
-            click.echo(f"operator ready, {wanted.backend.announcement(backend)}")
+            click.echo(f"operator ready, {', '.join(crew.announcement() for crew in crews)}")
 
-        await _until_told(stop, [manager.run, *beside], announce)
+        beside = [job for crew in crews for job in crew.beside]
+        await _until_told(stop, [manager.run, tls.keep, *beside], announce)
+
+
+async def _crews(wanted: Wanted, shop: Shop, tls: ServingTls) -> list[Crew]:
+    crews = []
+    if wanted.hosts is not None:
+        crews.append(await wanted.hosts.crew(shop, tls))
+    if wanted.images is not None:
+        crews.append(await wanted.images.crew(shop))
+    return crews
 
 
 def _client(elector: Elector | None) -> Client:
@@ -138,47 +120,24 @@ def _client(elector: Elector | None) -> Client:
     return Client.from_kubeconfig(guard=elector.leadership.check)
 
 
-def _acts(elector: Elector | None) -> bool:
-    return elector is None or elector.leadership.held
-
-
 def _leadership(elector: Elector | None) -> Check:
     """Who leads is ready, and so is who stands by and can see the Lease."""
 
     def check() -> str:
-        if elector is None or _acts(elector):
+        if elector is None or elector.leadership.held:
             return ""
         return elector.leadership.why_over or elector.trouble
 
     return check
 
 
-async def _serve_webhook(
-    stack: AsyncExitStack, webhook: Webhook, client: Client, hosts: HostController, tls: ServingTls
-) -> Registration:
-    """All serve it; the registration is for the leader to run."""
-    server = webhook.server(client, hosts.hosts, tls)
-    await _listening(stack, server, "for the admission webhook", webhook.listen, "--webhook-listen")
-    click.echo(f"admission webhook served on port {server.port}")
-    return webhook.registration(client, tls, server.port)
-
-
 async def _serve_health(
-    stack: AsyncExitStack, state: StateFolder, listen: Listen, tls: ServingTls, checks: dict[str, Check]
+    shop: Shop, folder: Path, listen: Listen, tls: ServingTls, checks: dict[str, Check]
 ) -> None:
-    token = await asyncio.to_thread(kept_token, state.operator / "metrics-token")
+    token = await asyncio.to_thread(kept_token, folder / "metrics-token")
     server = HealthServer(checks, host=listen.host, port=listen.port, tls=tls, token=token)
-    await _listening(stack, server, "for health and metrics", listen, "--health-listen")
+    await shop.listening(server, "for health and metrics", listen, "--health-listen")
     click.echo(f"health and metrics served on port {server.port}")
-
-
-async def _listening(
-    stack: AsyncExitStack, server: AbstractAsyncContextManager[Any], what: str, listen: Listen, option: str
-) -> None:
-    try:
-        await stack.enter_async_context(server)
-    except OSError as error:
-        raise cannot_listen(error, listen, what, option) from error
 
 
 async def _until_told(stop: asyncio.Event, jobs: Iterable[Job], announce: Job) -> None:

@@ -19,7 +19,7 @@ from ingot.lab import labfile
 from ingot.services.settings import IronicPaths, IronicSettings
 from ingot.trust import Authority, Certificate, kept_token, write_private
 
-LISTENERS: Final = ("api-server", "ironic", "front", "lab", "operator")
+LISTENERS: Final = ("api-server", "ironic", "front", "boot", "images", "lab", "operator")
 IRONIC_USER: Final = "ingot"
 _HERE: Final = ("127.0.0.1", "localhost")
 
@@ -32,6 +32,10 @@ class Wishes:
     provision: int = 1
     hosts: bool = True
     lab: bool = True
+    coreos: Path | None = None
+    """What ramdisks are made of: a release payload (a folder), or a live image (a file). None: no CoreOS."""
+    network_boot: bool = False
+    """Servers may boot over the network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +66,11 @@ def make_ready(state: StateFolder) -> Credentials:
 
 def parts(state: StateFolder, ports: Mapping[str, int], trusted: Credentials, wishes: Wishes) -> list[Part]:
     """What to run, in the order in which a person reads it."""
-    ironic = ironic_settings(state, ports, trusted)
-    planned = [api_server(state, ports, trusted), ironic_service(ironic, trusted), front(ironic, trusted)]
+    ironic = ironic_settings(state, ports, trusted, wishes)
+    planned = [api_server(state, ports, trusted)]
+    if wishes.coreos is not None:
+        planned.append(images(state, ports, trusted, ironic, wishes.coreos))
+    planned += [ironic_service(ironic, trusted), front(ironic, trusted)]
     if wishes.lab:
         planned.append(lab(state, ports, trusted, ironic, wishes))
     planned.append(operator(state, ports, trusted, ironic, wishes))
@@ -80,7 +87,37 @@ def api_server(state: StateFolder, ports: Mapping[str, int], trusted: Credential
     )
 
 
-def ironic_settings(state: StateFolder, ports: Mapping[str, int], trusted: Credentials) -> IronicSettings:
+def images(
+    state: StateFolder, ports: Mapping[str, int], trusted: Credentials, ironic: IronicSettings, coreos: Path
+) -> Part:
+    port = ports["images"]
+    return Part(
+        name="images",
+        argv=ingot(
+            *("operator", "--state", str(state.path), "--controllers", "images"),
+            *("--images-listen", f"127.0.0.1:{port}"),
+        ),
+        environment={
+            "KUBECONFIG": str(state.kubeconfig),
+            # Whom the agent in a ramdisk calls, and who vouches for that.
+            "IRONIC_BASE_URL": ironic.base_url,
+            "IRONIC_CACERT_FILE": str(trusted.ca_file),
+            **(
+                {"INGOT_RELEASE_PAYLOAD": "", "DEPLOY_ISO": str(coreos)}
+                if coreos.is_file()
+                else {"INGOT_RELEASE_PAYLOAD": str(coreos)}
+            ),
+        },
+        after=("api-server",),
+        ready_line="operator ready",
+        probe=connects(port, trusted.ca_file),
+        address=f"https://127.0.0.1:{port}",
+    )
+
+
+def ironic_settings(
+    state: StateFolder, ports: Mapping[str, int], trusted: Credentials, wishes: Wishes
+) -> IronicSettings:
     return IronicSettings(
         paths=IronicPaths.below(state.ironic),
         cert_file=trusted.ironic.cert_file,
@@ -92,6 +129,9 @@ def ironic_settings(state: StateFolder, ports: Mapping[str, int], trusted: Crede
         reverse_proxy=True,
         private_port=str(ports["ironic"]),
         listen_port=ports["front"],
+        network_boot=wishes.network_boot,
+        boot_port=ports["boot"],
+        use_coreos=wishes.coreos is not None,
         # Simulated servers and the depot of images have certificates of this installation.
         bmc_ca_file=trusted.ca_file,
         webserver_ca_file=trusted.ca_file,
@@ -147,6 +187,7 @@ def lab(
         argv=ingot(
             *("lab", "farm", "--state", str(state.path), "--listen", f"127.0.0.1:{port}"),
             *("--count", str(wishes.servers), "--agent-api", ironic.base_url),
+            *(("--ipxe-url", ironic.boot_url) if ironic.network_boot else ()),
         ),
         ready_line="lab ready",
         probe=connects(port, trusted.ca_file),
@@ -173,12 +214,19 @@ def operator(
             "IRONIC_ENDPOINT": f"{ironic.api_url}/v1",
             "IRONIC_CACERT_FILE": str(trusted.ca_file),
             "METAL3_AUTH_ROOT_DIR": str(trusted.auth_root),
+            **({"IRONIC_USE_COREOS_IPA": "true"} if wishes.coreos is not None else {}),
         },
         # The lab says where its ramdisk is once it has started.
         late_environment=lambda: (
             {"DEPLOY_ISO_URL": labfile.load(state.path).ramdisk_url} if wishes.lab else {}
         ),
-        after=("api-server", "ironic", *(("lab",) if wishes.lab else ())),
+        # Images first: a host that is looked at asks for its ramdisk.
+        after=(
+            "api-server",
+            "ironic",
+            *(("images",) if wishes.coreos is not None else ()),
+            *(("lab",) if wishes.lab else ()),
+        ),
         ready_line="operator ready",
         probe=connects(port, trusted.ca_file),
         address=f"https://127.0.0.1:{port}",

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 import click
 
 OURS: Final = frozenset(
-    {"ca", "kubeconfig", "kubeconfig-readonly", "api", "ironic", "operator", "lab", "run"}
+    {"ca", "kubeconfig", "kubeconfig-readonly", "api", "ironic", "operator", "images", "lab", "run"}
 )
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -44,6 +44,15 @@ class StateFolder:
     def backend_notice(self) -> Path:
         """What the operator found that is not as it should be with its back end; not there while all is well."""
         return self.operator / "backend-notice"
+
+    @property
+    def images(self) -> Path:
+        return self.path / "images"
+
+    @property
+    def images_notice(self) -> Path:
+        """Why ramdisks are not made of what they should be; not there while all is well."""
+        return self.images / "notice"
 
     @property
     def run(self) -> Path:

@@ -8,6 +8,7 @@ file lie in the blob as they are, from a round offset on, and can be served from
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -56,6 +57,8 @@ class LayerFile:
     mode: int = 0o644
     kind: LayerKind = LayerKind.FILE
     target: str = ""
+    sha256: str | None = None
+    """What the content must be, where that is known; the layer is not made of anything else."""
 
     @property
     def size(self) -> int:
@@ -211,15 +214,26 @@ def _archive(files: Iterable[LayerFile], modified: int) -> Iterator[bytes]:
 
 
 def _content(file: LayerFile) -> Iterator[bytes]:
-    if isinstance(file.content, bytes):
-        yield file.content
-        return
-    left = file.content.length
-    with file.content.open() as source:
+    hasher = hashlib.sha256() if file.sha256 else None
+    for chunk in [file.content] if isinstance(file.content, bytes) else _read(file.content):
+        if hasher is not None:
+            hasher.update(chunk)
+        yield chunk
+    if hasher is not None and (found := hasher.hexdigest()) != file.sha256:
+        where = file.content.path if isinstance(file.content, Region) else file.path
+        raise ReleaseError(
+            f"{where} has the sha256 {found}, but must have {file.sha256}. Fetch it again (`ingot release fetch`), or name the "
+            "stream that it is from"
+        )
+
+
+def _read(region: Region) -> Iterator[bytes]:
+    left = region.length
+    with region.open() as source:
         while left:
             chunk = source.read(min(CHUNK, left))
             if not chunk:
-                raise PayloadDamaged(f"{file.content.path} became shorter while it was read")
+                raise PayloadDamaged(f"{region.path} became shorter while it was read")
             left -= len(chunk)
             yield chunk
 
@@ -228,7 +242,7 @@ def _copy(source: Layout, target: Layout, descriptor: Descriptor) -> None:
     if target.has(descriptor):
         return
     region = source.region(descriptor)
-    copied = target.add_chunks(_content(LayerFile("", region)), descriptor.media_type)
+    copied = target.add_chunks(_read(region), descriptor.media_type)
     if copied.digest != descriptor.digest:
         raise PayloadDamaged(f"{region.path} was changed: its hash is {copied.digest}")
 

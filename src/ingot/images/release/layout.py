@@ -34,6 +34,7 @@ from ingot.formats.oci import (
     encode,
 )
 from ingot.formats.oci.documents import decode_index
+from ingot.images.fetching.partial import sync_folder
 from ingot.images.region import Region
 from ingot.images.release.errors import PayloadDamaged, PayloadError
 from ingot.trust.files import alone_in, write_public
@@ -153,13 +154,13 @@ class Layout:
     def point_to(self, root: Descriptor) -> None:
         """Make this the image of the layout, and let go of what neither it nor the one before needs. Within `writing`."""
         index = encode(Index(manifests=(root,)))
-        _sync(self._blobs)
+        sync_folder(self._blobs)
         with contextlib.suppress(FileNotFoundError):
             before = self._index.read_bytes()
             if before != index:
                 write_public(self._previous, before)
         write_public(self._index, index)
-        _sync(self.folder)
+        sync_folder(self.folder)
         self._sweep()
 
     def _sweep(self) -> None:
@@ -199,11 +200,3 @@ def settle(file: BinaryIO) -> None:
     file.flush()
     os.fchmod(file.fileno(), _PUBLIC)
     os.fsync(file.fileno())
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -348,6 +348,13 @@ CUSTOMIZATIONS: list[list[str]] = [
     ["--network-keyfile", "installer-test.nmconnection", "--dest-device", "/dev/vda"],
     ["--installer-config", "install-1.conf", "--installer-config", "install-2.conf"],
     ["--network-keyfile", "installer-test.nmconnection", "--installer-config", "install-1.conf"],
+    ["--network-nmstate", "installer-test-nmstate-yaml.yaml"],
+    ["--network-nmstate", "installer-test-nmstate-json.json", "--dest-device", "/dev/vda"],
+    [
+        *("--network-keyfile", "installer-test.nmconnection", "--installer-config", "install-1.conf"),
+        *("--network-nmstate", "installer-test-nmstate-yaml.yaml"),
+        *("--network-nmstate", "installer-test-nmstate-json.json"),
+    ],
     [],
 ]
 
@@ -417,6 +424,17 @@ REFUSALS: list[tuple[str, list[str], str]] = [
         "2023-07",
         ["iso", "customize", "--network-keyfile", "cert.pem", "--network-keyfile", "cert.pem"],
         "already specifies keyfile",
+    ),
+    (
+        "2023-07",
+        ["iso", "customize", *("--network-nmstate", "installer-test-nmstate-yaml.yaml") * 2],
+        "already specifies keyfile",
+    ),
+    ("2023-07", ["iso", "customize", "--network-nmstate", "live.ign"], "nmstate"),
+    (
+        "2021-09",
+        ["iso", "customize", "--network-nmstate", "installer-test-nmstate-yaml.yaml"],
+        "does not support customizing network settings",
     ),
     (
         "2023-07",

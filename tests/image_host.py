@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class ImageHost:
-    """Serves what is in `files`; answers first with each of the status codes in `script`, or cuts an answer off (`"cut"`)."""
+    """Serves what is in `files`, unless the next answer is scripted: a status code, `"cut"` (half of it), or a URL to go to."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
@@ -40,7 +40,10 @@ class ImageHost:
                 host.asked.append(path)
                 content = host.files.get(path)
                 turn = host.script.popleft() if host.script else 200 if content is not None else 404
-                self.send_response(turn if isinstance(turn, int) else 200)
+                elsewhere = isinstance(turn, str) and turn != "cut"
+                self.send_response(302 if elsewhere else turn if isinstance(turn, int) else 200)
+                if elsewhere:
+                    self.send_header("Location", str(turn))
                 if turn not in (200, "cut"):
                     self.end_headers()
                     return

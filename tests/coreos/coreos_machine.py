@@ -48,6 +48,7 @@ mkdir "$root/usr/local/bin"
 cp "$installer" "$root/usr/local/bin/coreos-installer"
 sed "s,DEVICE,$device," "$tools/udevadm.in" >"$root/usr/local/bin/udevadm"
 chmod 755 "$root/usr/local/bin/udevadm"
+echo "$NAME_OF_THE_TEST" >/proc/sys/kernel/hostname
 exec "$@"
 """
 
@@ -72,6 +73,7 @@ class Answer:
     offered: Any
     managers: list[str]
     inventory: Any
+    journal: str
     log: str
 
     @property
@@ -89,12 +91,15 @@ class Machine:
     """One machine with one disk."""
 
     def __init__(self, folder: Path, installer: Path, device: str, disk: Path) -> None:
+        self.name = "h1.example.com"
+        """What the machine is called when the agent starts."""
         self.disk = disk
         self.device = device
         self._folder = folder
         self._installer = installer
+        self.root = folder / "root"
+        self.root.mkdir()
         self.made = folder / "root.made"
-        (folder / "root").mkdir()
         for name in ("etc/NetworkManager/system-connections", "run/udev", "tmp", "var"):
             (self.made / name).mkdir(parents=True)
         (self.made / "etc" / "os-release").write_text(OS_RELEASE)
@@ -138,9 +143,11 @@ class Machine:
             if shutil.which(name) is None:  # they only look, or find nothing
                 (tools / name).write_text("#!/bin/sh\nexit 0\n")
                 (tools / name).chmod(0o755)
+        (tools / "journalctl").write_text(f'#!/bin/sh\necho {"the journal below " * 5} "$@"\n')
+        (tools / "journalctl").chmod(0o755)
         (tools / "udevadm.in").write_text(UDEVADM)  # for coreos-installer; the agent itself need not know
-        inside = [str(self._folder / "root"), str(self._installer), self.device, str(tools)]
-        words = ["unshare", "--mount", "--propagation", "private", "sh", "-c", INSIDE, "sh", *inside]
+        inside = [str(self.root), str(self._installer), self.device, str(tools)]
+        words = ["unshare", "--mount", "--uts", "--propagation", "private", "sh", "-c", INSIDE, "sh", *inside]
         ended = subprocess.run(
             [*words, str(agent_python()), str(HERE / "real_install.py")],
             input=json.dumps(order | {"node": node}),
@@ -154,7 +161,9 @@ class Machine:
                 "INGOT_COREOS_ROOT": inside[0],
                 "INGOT_COREOS_RETRY_PAUSE": "0.1",
                 "IPA_COREOS_IP_OPTIONS": "ip=dhcp rd.neednet=1",
+                "IPA_DEFAULT_HOSTNAME": "named-by-its-ramdisk",
                 "DISK_OF_THE_TEST": self.device,
+                "NAME_OF_THE_TEST": self.name,
             },
             check=False,
         )

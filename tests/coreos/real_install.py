@@ -6,12 +6,15 @@ Reads one order from its standard input, sends it to the agent's API as Ironic d
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import os
 import sys
+import tarfile
 from typing import Any
 
-from ironic_python_agent import agent, encoding, hardware
+from ironic_python_agent import agent, encoding, hardware, utils
 from oslo_config import cfg
 from oslo_log import log
 from werkzeug.test import Client
@@ -66,8 +69,14 @@ def main() -> None:
     offered = tell("deploy.get_deploy_steps", node=node, ports=[])
     done = tell("deploy.execute_deploy_step", step=step, node=node, ports=[]) if order["install"] else None
     inventory = hardware.list_hardware_info() if order["inventory"] else {}
+    logs = base64.b64decode(utils.collect_system_logs()) if order["inventory"] else b""
+    journal = ""
+    if logs:
+        with tarfile.open(fileobj=io.BytesIO(logs), mode="r:gz") as packed:
+            if "coreos-journal" in packed.getnames():
+                journal = packed.extractfile("coreos-journal").read().decode()
     found = [manager["name"] for manager in hardware.get_managers_detail()]
-    answer = {"offered": offered, "done": done, "managers": found, "inventory": inventory}
+    answer = {"offered": offered, "done": done, "managers": found, "inventory": inventory, "journal": journal}
     sys.stdout.write("\n" + encoding.RESTJSONEncoder().encode(answer) + "\n")
     sys.stdout.flush()
     os._exit(0)  # without waiting for threads

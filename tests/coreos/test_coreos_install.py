@@ -54,6 +54,24 @@ def image(folder: Path) -> bytes:
     return metal_image(folder / "image")
 
 
+@pytest.fixture(scope="module")
+def osmet(folder: Path, image: bytes) -> Path:
+    """What a live image carries of the disk that it was made from, packed by coreos-installer itself."""
+    disk, packed = folder / "golden", folder / "metal.osmet"
+    disk.write_bytes(image)
+    attach = ["losetup", "--find", "--show", "--partscan", disk]
+    device = subprocess.run(attach, capture_output=True, text=True, check=True).stdout.strip()
+    try:
+        subprocess.run(["partx", "-u", device], check=True, capture_output=True)
+        words = ["pack", "osmet", "--fast", "--description", "Small CoreOS", "--output", packed, device]
+        told = ["--checksum", hashlib.sha256(image).hexdigest()]
+        subprocess.run([THEIRS, *words, *told], check=True, capture_output=True)
+    finally:
+        subprocess.run(["partx", "-d", device], capture_output=True, check=False)
+        subprocess.run(["losetup", "--detach", device], check=True)
+    return packed
+
+
 @pytest.fixture
 def images(image: bytes) -> Iterator[ImageHost]:
     with ImageHost.running() as host:
@@ -105,6 +123,23 @@ def test_network_cards_that_lead_to_the_bmc_are_left_out(machine: Machine) -> No
     assert [card["name"] for card in machine.inspected().inventory["interfaces"]] == ["eth0"]
 
 
+def test_the_journal_of_the_host_is_among_the_logs(machine: Machine) -> None:
+    assert f"--root {machine.root}" in machine.inspected().journal
+
+
+@pytest.mark.parametrize(
+    ("name", "installed"), [("h1.example.com", "h1.example.com"), ("localhost", "named-by-its-ramdisk")]
+)
+def test_the_installed_system_has_the_machines_name(
+    machine: Machine, osmet: Path, name: str, installed: str
+) -> None:
+    machine.name = name
+    machine.can_install_offline(osmet)
+    assert machine.install().result["device"] == machine.device
+    (file,) = written(machine)["storage"]["files"]
+    assert (file["path"], file["contents"]["source"]) == ("/etc/hostname", f"data:,{installed}%0A")
+
+
 def test_an_image_is_written_with_everything_that_was_asked_for(machine: Machine, images: ImageHost) -> None:
     answer = machine.install(
         instance=source(images),
@@ -140,24 +175,6 @@ def test_the_running_build_is_installed_without_any_network(machine: Machine, os
     assert labels(machine.disk) == [part.label for part in PARTS]
     assert options(machine) == f"{OPTIONS} ip=dhcp rd.neednet=1"
     assert file_on_boot(machine.disk, "/ignition/config.ign") is not None
-
-
-@pytest.fixture(scope="module")
-def osmet(folder: Path, image: bytes) -> Path:
-    """What a live image carries of the disk that it was made from, packed by coreos-installer itself."""
-    disk, packed = folder / "golden", folder / "metal.osmet"
-    disk.write_bytes(image)
-    attach = ["losetup", "--find", "--show", "--partscan", disk]
-    device = subprocess.run(attach, capture_output=True, text=True, check=True).stdout.strip()
-    try:
-        subprocess.run(["partx", "-u", device], check=True, capture_output=True)
-        words = ["pack", "osmet", "--fast", "--description", "Small CoreOS", "--output", packed, device]
-        told = ["--checksum", hashlib.sha256(image).hexdigest()]
-        subprocess.run([THEIRS, *words, *told], check=True, capture_output=True)
-    finally:
-        subprocess.run(["partx", "-d", device], capture_output=True, check=False)
-        subprocess.run(["losetup", "--detach", device], check=True)
-    return packed
 
 
 def test_an_image_with_a_wrong_hash_is_refused_and_leaves_nothing_to_boot(

@@ -38,7 +38,18 @@ def trust(verify: bool | str, certificate: tuple[str, str] | None = None) -> ssl
 
 def opener(context: ssl.SSLContext) -> Opener:
     """Opens URLs of http and https with this trust; raises Failed or Hopeless."""
-    director = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context))
+    # Put together by hand: the usual one also follows a redirection to FTP.
+    director = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(),
+        urllib.request.HTTPHandler(),
+        urllib.request.HTTPSHandler(context=context),
+        urllib.request.HTTPRedirectHandler(),
+        urllib.request.HTTPDefaultErrorHandler(),
+        urllib.request.HTTPErrorProcessor(),
+        urllib.request.UnknownHandler(),
+    ):
+        director.add_handler(handler)
 
     def opened(url: str) -> Opened:
         with told(url):

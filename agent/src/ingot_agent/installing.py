@@ -8,6 +8,7 @@ what the firmware is told afterwards, to `manager`.
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import subprocess
 import tempfile
@@ -70,6 +71,8 @@ class Installer:
             LOG.info("installing CoreOS on %s: %s", device, what)
             code, heard = self._run(words, Transcript(spelled))
             if relay and relay.failure:
+                if code == 0:  # whatever it took for an image, nobody verified it
+                    _make_unbootable(device)
                 raise relay.failure
         if code in _CANNOT_RUN:
             raise Hopeless(
@@ -127,6 +130,18 @@ class Installer:
             yield "/" + str(file.relative_to(self.root))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _make_unbootable(device: str) -> None:
+    """Overwrite where firmware and kernel look for something to boot."""
+    try:
+        with Path(device).open("r+b", buffering=0) as disk:
+            disk.write(bytes(1 << 20))
+            os.fsync(disk.fileno())
+    except OSError as error:
+        raise Hopeless(
+            f"an image that was not verified is on {device}, and cannot be removed: {error}"
+        ) from error
 
 
 class _Said:

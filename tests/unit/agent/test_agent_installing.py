@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from image_host import ImageHost
 
+from image_host import ImageHost
 from ingot_agent.checksum import Digest, DigestAt
 from ingot_agent.download import opener, trust
 from ingot_agent.errors import Failed, Hopeless, Refused
@@ -145,6 +145,21 @@ def test_a_wrong_hash_is_the_reason_whatever_coreos_installer_says(
         machine.installer.install(Order(image=image), "/dev/sdx")
     assert machine.runs() == 1
     assert not (machine.folder / "got").exists()
+
+
+def test_a_disk_is_made_unbootable_even_when_coreos_installer_noticed_nothing(
+    machine: Machine, images: ImageHost, request: pytest.FixtureRequest
+) -> None:
+    disk = Path(f"/dev/shm/ingot-{os.getpid()}")
+    request.addfinalizer(lambda: disk.unlink(missing_ok=True))
+    disk.write_bytes(b"boot" * (1 << 19))
+    machine.script(FETCH.replace("exit 1", "exit 0"))
+    image = Image(f"{images.url}/a.raw", Digest("sha256", "0" * 64))
+    with pytest.raises(Hopeless, match="is not the one that was asked for"):
+        machine.installer.install(Order(image=image), str(disk))
+    assert disk.read_bytes() == bytes(1 << 20) + b"boot" * (1 << 18)
+    with pytest.raises(Hopeless, match="cannot be removed"):
+        machine.installer.install(Order(image=image), "/dev/no-such-disk")
 
 
 def test_progress_is_seen_in_the_log(machine: Machine, caplog: pytest.LogCaptureFixture) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
-from image_host import ImageHost
 
+from image_host import ImageHost
 from ingot_agent.checksum import Digest
 from ingot_agent.download import opener, text_at, trust
 from ingot_agent.errors import Failed, Hopeless, InstallError
@@ -96,6 +96,20 @@ def test_a_servers_refusal_is_told(images: ImageHost, code: int, kind: type[Inst
         assert taken(relay.url)[0] == 502
         assert type(relay.failure) is kind
         assert f"answered {code}" in str(relay.failure)
+
+
+def test_an_image_may_be_elsewhere(images: ImageHost) -> None:
+    images.script.append(f"{images.url}/a.raw")
+    with Relay(f"{images.url}/b.raw", sha(IMAGE), OPENED) as relay:
+        assert taken(relay.url) == (200, IMAGE, True)
+
+
+@pytest.mark.parametrize("elsewhere", ["file:///etc/passwd", "ftp://127.0.0.1:1/a"])
+def test_an_image_is_nowhere_but_on_a_server_of_http(images: ImageHost, elsewhere: str) -> None:
+    images.script.append(elsewhere)
+    with Relay(f"{images.url}/a.raw", sha(IMAGE), OPENED) as relay:
+        assert taken(relay.url)[0] == 502
+        assert isinstance(relay.failure, Failed)
 
 
 def test_nobody_gets_the_image_without_knowing_its_path(images: ImageHost) -> None:

@@ -282,6 +282,7 @@ def pxe(image: str, output_dir: str) -> None:
     """Extract kernel, initial RAM disk and root file system for booting over the network."""
     with read_image(image) as file:
         opened = Iso(file, plain_names=True)
+        opened.check_complete()
         try:
             entries = [entry for entry in opened.children(_PXE) if not entry.directory]
         except KeyError:

@@ -23,8 +23,8 @@ NAMES = st.text("abcz09-_. é", min_size=1, max_size=12).filter(lambda name: nam
 PATHS = st.lists(NAMES, min_size=1, max_size=4).map("/".join)
 
 
-def everything(image: bytes, *, limit: int = 64 << 20) -> Members:
-    return read_members(io.BytesIO(image), lambda _: True, limit=limit)
+def everything(image: bytes, *, limit: int = 64 << 20, unpacked: int = 1 << 30) -> Members:
+    return read_members(io.BytesIO(image), lambda _: True, limit=limit, unpacked=unpacked)
 
 
 def archive(members: Members) -> bytes:
@@ -175,6 +175,19 @@ def test_a_bomb_is_refused_before_it_fills_the_memory() -> None:
 def test_many_files_that_are_too_much_together_are_refused() -> None:
     with pytest.raises(FormatError, match="at most 1000 bytes"):
         everything(pack({f"f{number}": bytes(300) for number in range(4)}), limit=1000)
+
+
+def test_bombs_one_after_the_other_count_together() -> None:
+    bomb = gzip.compress(cpio.entry_bytes("zeros", cpio.REGULAR, bytes(3 << 20)) + cpio.trailer())
+    assert everything(bomb, unpacked=4 << 20) == {"zeros": bytes(3 << 20)}
+    with pytest.raises(FormatError, match=r"more than \d+ bytes"):
+        everything(bomb + bomb, unpacked=4 << 20)
+
+
+def test_more_files_than_anybody_packs_are_refused() -> None:
+    one = cpio.entry_bytes("a", cpio.REGULAR)
+    with pytest.raises(FormatError, match="more than 100000 files"):
+        everything(one * 100_001 + cpio.trailer())
 
 
 @given(st.data())

@@ -167,6 +167,40 @@ def test_a_directory_that_contains_itself_is_an_error_and_no_loop() -> None:
     assert looping.read("LOOP/LOOP/LOOP/OTHER") == b"y"
 
 
+def test_folders_deeper_than_anybody_makes_them_are_refused() -> None:
+    fine = opened(build_iso({"/a" * 60 + "/f": b"x"}, label="a", made_at=WHEN))
+    assert len(list(fine.entries())) == 61
+    deep = opened(build_iso({"/a" * 70 + "/f": b"x"}, label="a", made_at=WHEN))
+    with pytest.raises(FormatError, match="64 deep"):
+        list(deep.entries())
+
+
+def test_folders_that_overlap_do_not_hold_more_than_is_looked_at() -> None:
+    """Two folders of four megabytes, the second of which begins one sector into the first."""
+    files = {"/A/F": b"", "/B/F": b""}
+    image = bytearray(build_iso(files, label="a", made_at=WHEN))
+    at, size = len(image) // 2048, 4 << 20
+    record = bytes([34, 0]) + bytes(23) + b"\0" + bytes(6) + b"\1F"
+    image += (record * 60).ljust(2048, b"\0") * (size // 2048 + 1)
+    root = int.from_bytes(image[16 * 2048 + 158 : 16 * 2048 + 162], "little") * 2048
+    for number, name in enumerate((b"\1A", b"\1B")):
+        entry = image.index(name, root) - 32
+        image[entry + 2 : entry + 10] = struct.pack("<I", at + number) + struct.pack(">I", at + number)
+        image[entry + 10 : entry + 18] = struct.pack("<I", size) + struct.pack(">I", size)
+    iso = Iso(io.BytesIO(bytes(image)), plain_names=True)
+    assert len(iso.children("A")) == 60 * 2048
+    with pytest.raises(FormatError, match="more than 200000 files"):
+        list(iso.entries())
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_a_descriptor_of_another_version_is_refused(kind: int) -> None:
+    image = bytearray(build_iso(FILES, label="a", made_at=WHEN))
+    image[16 * 2048], image[16 * 2048 + 6] = kind, 2
+    with pytest.raises(FormatError, match="volume descriptor of version 2"):
+        opened(bytes(image))
+
+
 def test_entries_say_where_the_bytes_are() -> None:
     image = build_iso(FILES, label="a", made_at=WHEN)
     iso = Iso(io.BytesIO(image), plain_names=True)

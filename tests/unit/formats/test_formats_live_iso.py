@@ -236,6 +236,8 @@ GRUB = {"path": "EFI/fedora/grub.cfg", "offset": 44}
         (KARGS, {"files": [GRUB, {**GRUB, "offset": 60}]}, "overlap"),
         (KARGS, {"files": [GRUB, GRUB]}, "overlap"),
         (KARGS, {"files": [{"path": "images/ignition.img", "offset": 0}]}, "overlap"),
+        (INFO, {"file": "coreos/kargs.jso"}, "overlap"),
+        (INFO, {"file": "coreos/miniso.dat"}, "overlap"),
         (KARGS, {"files": [{**GRUB, "pad": "##"}]}, "not one character"),
         (KARGS, {"files": [{**GRUB, "end": "é"}]}, "not one character"),
     ],
@@ -255,6 +257,7 @@ def test_an_image_that_lies_about_its_areas_is_refused(
         (struct.pack("<8sQQ6Q", b"coreKarg", 1000, 40_000, *[0] * 6), "No karg embed areas found"),
         (struct.pack("<8sQQ6Q", b"coreKarg", 1000, 40_000, 1 << 50, *[0] * 5), "is said to be 1000 bytes"),
         (struct.pack("<8sQQ6Q", b"coreKarg", 1000, 40_000, 16, *[0] * 5), "is said to be 1000 bytes"),
+        (struct.pack("<8sQQ6Q", b"coreKarg", 1000, 40_000, 32_800, *[0] * 5), "overlap"),
     ],
 )
 def test_a_header_that_lies_is_refused(header: bytes, sentence: str) -> None:

@@ -128,6 +128,7 @@ def test_a_recipe_that_cannot_be_right_is_refused(data: bytes, sentence: str) ->
         (recipe([(1, 1 << 40, 10)], bytes(2048)), "cut short"),
         (recipe([(1, 20, 10)], bytes(100)), "ends too early"),
         (recipe([(0, 20, 10)], bytes(64 << 20)), "larger than the full one"),
+        (recipe([(0, 0, 300_000), (147, 0, 300_000)]), "larger than the full one"),
     ],
 )
 def test_a_recipe_that_does_not_fit_its_image_ends_in_an_error(made: bytes, sentence: str) -> None:

@@ -15,10 +15,11 @@ from typing import Final, TypeVar
 import msgspec
 
 from ingot.formats.errors import FormatError, UnsupportedFormat
-from ingot.formats.iso9660 import Entry, Iso
+from ingot.formats.iso9660 import Entry, Iso, layout
 
 IGNITION_INFO: Final = "COREOS/IGNINFO.JSO"
 ARGUMENTS_INFO: Final = "COREOS/KARGS.JSO"
+_DESCRIBING: Final = (IGNITION_INFO, ARGUMENTS_INFO, "COREOS/FEATURES.JSO", "COREOS/MINISO.DAT")
 _IGNITION_FILE: Final = "IMAGES/IGNITION.IMG"
 _UNRECOGNIZED: Final = "Unrecognized CoreOS ISO image."
 
@@ -132,10 +133,13 @@ def find_argument_areas(iso: Iso) -> ArgumentAreas | None:
     return found
 
 
-def check_apart(ignition: Area, arguments: ArgumentAreas | None) -> None:
-    """No area may overlap another: changing one would damage it."""
-    areas = sorted([ignition, *(arguments.areas if arguments else ())], key=lambda area: area.offset)
-    for first, second in pairwise(areas):
+def check_apart(iso: Iso, ignition: Area, arguments: ArgumentAreas | None) -> None:
+    """No area may overlap another, nor what says where they are: changing one would damage it."""
+    areas = [ignition, *(arguments.areas if arguments else ())]
+    said = [iso.entry(path) for path in _DESCRIBING if path in iso]
+    areas += [Area(entry.offset, entry.size) for entry in said if entry.size]
+    areas.append(Area(0, layout.SECTOR * (layout.FIRST_DESCRIPTOR + len(iso.descriptors) + 1)))
+    for first, second in pairwise(sorted(areas, key=lambda area: area.offset)):
         if second.offset < first.end:
             raise FormatError(
                 f"the areas at bytes {first.offset} and {second.offset} of the ISO image overlap: it is damaged, or made to harm"

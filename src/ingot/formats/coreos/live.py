@@ -43,7 +43,7 @@ class LiveIso:
         self.iso.check_complete()
         self.ignition_area: Final = find_ignition_area(self.iso)
         self.argument_areas: Final = find_argument_areas(self.iso)
-        check_apart(self.ignition_area, self.argument_areas)
+        check_apart(self.iso, self.ignition_area, self.argument_areas)
 
     @cached_property
     def features(self) -> Features:

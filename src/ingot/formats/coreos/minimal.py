@@ -65,6 +65,11 @@ class Recipe:
             )
 
     def _unchecked(self, full: Iso) -> Iterator[bytes]:
+        end = self.pieces[-1].minimal + self.pieces[-1].length
+        if end > full.size:
+            raise FormatError(
+                f"the recipe makes the minimal ISO larger than the full one: {end} and {full.size} bytes"
+            )
         filler = _Filler(self.filler, limit=full.size)
         at = 0
         for piece in self.pieces:

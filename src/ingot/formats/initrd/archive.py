@@ -24,6 +24,7 @@ Members = dict[str, bytes]
 _LARGEST_FILE: Final = 64 << 30
 _LARGEST_ARCHIVE: Final = 16 << 30
 _KEPT: Final = 64 << 20
+_MOST_MEMBERS: Final = 100_000
 _FILE: Final = cpio.REGULAR | 0o600
 _FOLDER: Final = cpio.DIRECTORY | 0o755
 
@@ -39,7 +40,7 @@ def read_members(
 ) -> Members:
     """The wanted regular files of an initial RAM disk, sorted by path.
 
-    At most `limit` bytes of them, out of compressed archives of at most `unpacked` bytes each.
+    At most `limit` bytes of them, out of compressed archives of at most `unpacked` bytes together.
     """
     members: Members = {}
     kept = 0
@@ -94,11 +95,19 @@ def _parents(path: str) -> Iterable[str]:
 
 def _entries(file: BinaryIO, unpacked: int = _LARGEST_ARCHIVE) -> Iterator[cpio.Entry]:
     source = Peekable(file.read, limit=_LARGEST_FILE)
+    count = 0
     while source.peek(1):
         inner = decoded(source, limit=unpacked)
-        yield from cpio.read_entries(inner or source)
+        for entry in cpio.read_entries(inner or source):
+            count += 1
+            if count > _MOST_MEMBERS:
+                raise FormatError(
+                    f"the archive has more than {_MOST_MEMBERS} files, which is all that is read"
+                )
+            yield entry
         if inner is not None:
             inner.skip_zeros()
+            unpacked = inner.left
             if inner.peek(1):
                 raise FormatError(
                     "found trailing garbage inside a compressed archive: there is data behind its end"

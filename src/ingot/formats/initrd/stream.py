@@ -29,6 +29,11 @@ class Peekable:
         self._limit = limit
         self._left = limit
 
+    @property
+    def left(self) -> int:
+        """How many more bytes may be read."""
+        return self._left
+
     def peek(self, count: int) -> bytes:
         """The next bytes without taking them; fewer only at the end."""
         while len(self._buffer) < count:

@@ -26,6 +26,10 @@ class Descriptor:
         return self.sector[0]
 
     @property
+    def version(self) -> int:
+        return self.sector[6]
+
+    @property
     def boot_system(self) -> str:
         return _text(self.sector[7:39])
 
@@ -63,6 +67,10 @@ def read_descriptors(read: Callable[[int, int], bytes]) -> list[Descriptor]:
         descriptor = Descriptor(read(number * layout.SECTOR, layout.SECTOR))
         if descriptor.sector[1:6] != layout.MAGIC:
             raise FormatError("not an ISO 9660 image: no volume descriptor where one belongs")
+        if descriptor.kind in (layout.BOOT, layout.PRIMARY) and descriptor.version != 1:
+            raise FormatError(
+                f"the ISO image has a volume descriptor of version {descriptor.version}; 1 is known"
+            )
         if descriptor.kind == layout.TERMINATOR:
             break
         found.append(descriptor)

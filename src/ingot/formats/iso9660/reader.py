@@ -18,7 +18,10 @@ from ingot.formats.iso9660 import layout
 from ingot.formats.iso9660.descriptors import Descriptor, read_descriptors
 
 _MAX_DIRECTORY: Final = 4 << 20
-_MAX_DIRECTORIES: Final = 10_000
+_MAX_DEPTH: Final = 64
+"""The standard allows 8; Rock Ridge goes deeper. Paths, which are as long as they are deep, stay bounded with it."""
+_MAX_ENTRIES: Final = 200_000
+"""What is looked at in one walk: directories that overlap could otherwise hold more entries than the image has bytes."""
 _RECORD_HEAD: Final = 33
 
 
@@ -133,12 +136,19 @@ class Iso:
     def _walk(self) -> Iterator[tuple[str, _Record]]:
         seen: set[int] = set()
         waiting = [("", self._unseen(self._root, seen))]
+        count = 0
         while waiting:
             prefix, records = waiting[-1]
             record = next(records, None)
             if record is None:
                 waiting.pop()
                 continue
+            count += 1
+            if count > _MAX_ENTRIES or len(waiting) > _MAX_DEPTH:
+                raise FormatError(
+                    f"the ISO image has more than {_MAX_ENTRIES} files, or folders more than {_MAX_DEPTH} deep: it is damaged, "
+                    "or made to harm"
+                )
             path = f"{prefix}/{self._name(record)}"
             yield path, record
             if record.directory:
@@ -146,8 +156,8 @@ class Iso:
 
     def _unseen(self, directory: _Record, seen: set[int]) -> Iterator[_Record]:
         start = directory.extents[0][0]
-        if start in seen or len(seen) > _MAX_DIRECTORIES:
-            raise FormatError("the ISO image has a directory that contains itself, or too many directories")
+        if start in seen:
+            raise FormatError("the ISO image has a directory that contains itself, or is in two places")
         seen.add(start)
         return self._records(directory)
 

@@ -35,16 +35,16 @@ class Outcome:
     client_cpu: float
 
 
-def built() -> Path:
+def built(sources: Path = SOURCES) -> Path:
     """The program of these very sources. Go is asked only when they changed."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ingot" / "bench"
-    sources = b"".join(path.read_bytes() for path in sorted(SOURCES.iterdir()))
-    program = cache / f"load-{hashlib.sha256(sources).hexdigest()[:16]}"
+    text = b"".join(path.read_bytes() for path in sorted(sources.iterdir()))
+    program = cache / f"load-{hashlib.sha256(text).hexdigest()[:16]}"
     if not program.exists():
         cache.mkdir(parents=True, exist_ok=True)
         new = program.with_suffix(f".{os.getpid()}")
         try:
-            subprocess.run(["go", "build", "-trimpath", "-o", str(new), "."], cwd=SOURCES, check=True)
+            subprocess.run(["go", "build", "-trimpath", "-o", str(new), "."], cwd=sources, check=True)
         except FileNotFoundError as error:
             raise LoadFailed("the load comes from a Go program; install Go 1.25 or later") from error
         new.rename(program)

@@ -1,0 +1,3 @@
+module ingot/bench/images/load
+
+go 1.25

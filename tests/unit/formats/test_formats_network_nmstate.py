@@ -6,7 +6,9 @@ from textwrap import dedent
 
 import pytest
 
-from ingot.formats import FormatError
+from ingot.formats import FormatError, UnsupportedFormat
+from ingot.formats.coreos.customizing import Customization, Input, customized
+from ingot.formats.coreos.features import parse_features
 from ingot.formats.network import keyfiles_of_nmstate
 from network_states import REFUSED, STATES
 
@@ -245,3 +247,36 @@ interfaces:
   mac-address: 52:54:00:00:00:01
   link-aggregation: {mode: active-backup, options: {fail_over_mac: active}}
 """)
+
+
+# In a live image
+
+STATE = Input("some/state.yaml", b"interfaces: [{name: eth0}]")
+KEYFILE = Input("some/eth0.nmconnection", b"[connection]\n")
+FEATURES = parse_features(b'{"live-initrd-network": true}')
+FOLDER = "etc/coreos-firstboot-network"
+
+
+def test_a_live_image_gets_the_keyfiles_of_a_state_beside_those_that_are_given() -> None:
+    other = Input("other.nmconnection", b"[connection]\n")
+    members, _ = customized(Customization(network_keyfile=[other], network_nmstate=[STATE]), FEATURES)
+    assert members == {
+        f"{FOLDER}/other.nmconnection": other.content,
+        f"{FOLDER}/eth0.nmconnection": keyfiles_of_nmstate(STATE.content)["eth0.nmconnection"],
+    }
+
+
+def test_a_live_image_cannot_have_two_keyfiles_of_one_name() -> None:
+    with pytest.raises(FormatError, match=f"config already specifies keyfile {FOLDER}/eth0.nmconnection"):
+        customized(Customization(network_keyfile=[KEYFILE], network_nmstate=[STATE]), FEATURES)
+
+
+def test_what_is_wrong_with_a_state_is_said_with_its_file() -> None:
+    wrong = Input("some/state.yaml", b"interfaces: [{}]")
+    with pytest.raises(FormatError, match=r"nmstate some/state\.yaml: interfaces\[0\]\.name: is needed"):
+        customized(Customization(network_nmstate=[wrong]), FEATURES)
+
+
+def test_an_image_that_takes_no_network_settings_says_so() -> None:
+    with pytest.raises(UnsupportedFormat, match="does not support customizing network settings"):
+        customized(Customization(network_nmstate=[STATE]), parse_features(b"{}"))

@@ -61,7 +61,8 @@ bench: setup  ## measure, and print the figures (never part of the tests)
 
 lock: setup  ## pin what pyproject.toml and the list for Ironic ask for, with hashes
 	cd src/ingot/services/environments && for version in 38 39; do $(LOCK) -o ironic-$$version.lock ironic-$$version.in || exit; done
-	cd tests/integration && for name in agent-13 openstacksdk; do $(LOCK) -o $$name.lock $$name.in || exit; done
+	cd tests/integration && $(LOCK) -o openstacksdk.lock openstacksdk.in
+	cd deploy/agent && $(LOCK) -o agent-13.lock agent-13.in
 	$(LOCK) -o requirements.lock --group dev pyproject.toml
 
 docs: setup  ## write the pages that are made from the code (docs/node-states.md)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ingot.services.environment import cache_folder, find_uv, without_ours
 
-LOCK = Path(__file__).with_name("agent-13.lock")
+LOCK = Path(__file__).parents[2] / "deploy" / "agent" / "agent-13.lock"
 _MARKER = ".ingot-complete"
 
 

@@ -12,7 +12,7 @@ import contextlib
 import ipaddress
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
@@ -25,8 +25,6 @@ from ingot.cli.parts.state import StateFolder
 from ingot.images.controller import ImageController, ImageSettings, serving
 from ingot.images.ramdisk import SettingsError
 from ingot.trust import Authority, Certificate, ServingTls
-
-LOOK_EVERY: Final = 5.0
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -70,7 +68,7 @@ class ImageWork:
             raise click.ClickException(str(error)) from error
 
         async def notice() -> None:
-            await _keep_notice(controller, shop.state.images_notice)
+            await _keep_notice(controller, shop.state.images_notice, self.settings.look_every / 2)
 
         return Crew(
             informers=controller.informers,
@@ -81,7 +79,7 @@ class ImageWork:
         )
 
 
-async def _keep_notice(controller: ImageController, file: Path) -> None:
+async def _keep_notice(controller: ImageController, file: Path, every: float) -> None:
     """What is not as it should be, for `ingot status`."""
     shown: str | None = None
     while True:
@@ -89,7 +87,7 @@ async def _keep_notice(controller: ImageController, file: Path) -> None:
         if told != shown:
             shown = told
             await asyncio.to_thread(_show, told, file)
-        await asyncio.sleep(LOOK_EVERY)
+        await asyncio.sleep(every)
 
 
 def _show(told: str, file: Path) -> None:
@@ -110,6 +108,13 @@ _OPTIONS: Final[tuple[Callable[[Any], Any], ...]] = (
         show_envvar=True,
         help="For images: the release payload that ramdisks are made of (`ingot release`). Without it, the ISO file that "
         "DEPLOY_ISO names.",
+    ),
+    click.option(
+        "--payload-seconds",
+        type=click.FloatRange(min=0.1),
+        default=10.0,
+        show_default=True,
+        help="For images: how often to look whether it is another one by now.",
     ),
     click.option(
         "--images-listen",
@@ -154,6 +159,7 @@ def image_work_from(options: Mapping[str, Any], state: StateFolder) -> ImageWork
         settings = ImageSettings.from_environment({**os.environ, **given}, state=state.images)
     except SettingsError as error:
         raise click.ClickException(str(error)) from error
+    settings = replace(settings, look_every=options["payload_seconds"])
     return ImageWork(settings, options["images_certs"], options["namespace"])
 
 

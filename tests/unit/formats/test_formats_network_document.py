@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -217,3 +219,18 @@ def test_unsupported_is_told_apart_from_wrong() -> None:
     with pytest.raises(FormatError) as refused:
         keyfiles_of_nmstate(b"interfaces: 5")
     assert not isinstance(refused.value, UnsupportedFormat)
+
+
+def test_the_examples_of_the_page_work() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "network-data.md").read_text()
+    nmstate, openstack, _ = re.findall(r"(?:^    .*\n)+", page, re.MULTILINE)
+    assert list(keyfiles_of_secret({"nmstate": nmstate.encode()})) == [
+        "bond0.100.nmconnection",
+        "bond0.nmconnection",
+        "left.nmconnection",
+        "right.nmconnection",
+    ]
+    assert list(keyfiles_of_secret({"networkData": openstack.encode()})) == [
+        "enp1s0.nmconnection",
+        "vlan2.nmconnection",
+    ]

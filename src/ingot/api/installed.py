@@ -1,8 +1,8 @@
 """What the user wants installed, and whether it is what is installed.
 
 Pure, over spec and status. Two things tell one installation from another: the URL of its image and the name of its custom deploy
-step, for which `format: coreos` is another word. A different checksum, another format or other user data is not a different
-installation: changing them never costs a running machine.
+step, for which `format: coreos` is another word. A different checksum, another format that is written to the disk in the same
+way, or other user data is not a different installation: changing them never costs a running machine.
 
 Rules kept here:
 
@@ -11,7 +11,7 @@ Rules kept here:
   together with the state `provisioning`, before anything is done, and cleared there if no image is wanted: one left from an
   earlier attempt would look like a change.
 - What is added to an installation without contradicting it (a custom deploy step beside the image that runs) waits until the
-  host is provisioned for another reason.
+  host is provisioned for another reason. An image that becomes one of CoreOS is not an addition: it was written by other means.
 """
 
 from __future__ import annotations
@@ -39,14 +39,23 @@ class Installation:
 
     image_url: str = ""
     deploy_method: str = ""
+    by_format: bool = False
+    """The deploy step is the one that the image's format asks for."""
 
     def is_contradicted_by(self, other: Installation | None) -> bool:
         """Whether wanting `other` means that this one has to go."""
         if other is None:
             return True
-        return (bool(self.deploy_method) and other.deploy_method != self.deploy_method) or (
-            bool(self.image_url) and other.image_url != self.image_url
-        )
+        if (self.deploy_method or other.by_format) and other.deploy_method != self.deploy_method:
+            return True
+        return bool(self.image_url) and other.image_url != self.image_url
+
+
+def deploy_method(image: Image | None, custom_deploy: CustomDeploy | None) -> str:
+    """The deploy step of the ramdisk that installs the system; "" where the back end writes the image."""
+    if custom_deploy is not None and custom_deploy.method:
+        return custom_deploy.method
+    return INSTALL_COREOS if image is not None and image.format == "coreos" else ""
 
 
 def wanted(spec: BareMetalHostSpec) -> Installation | None:
@@ -88,8 +97,8 @@ def must_deprovision(host: BareMetalHost) -> bool:
 
 
 def _installation(image: Image | None, custom_deploy: CustomDeploy | None) -> Installation | None:
-    url = image.url if image else ""
-    method = custom_deploy.method if custom_deploy else ""
-    if not method and image is not None and image.format == "coreos":
-        method = INSTALL_COREOS
-    return Installation(image_url=url, deploy_method=method) if url or method else None
+    url, method = image.url if image else "", deploy_method(image, custom_deploy)
+    if not (url or method):
+        return None
+    named = custom_deploy is not None and bool(custom_deploy.method)
+    return Installation(image_url=url, deploy_method=method, by_format=bool(method) and not named)

@@ -20,6 +20,7 @@ from ingot.api.installed import Installation, begun, installed, must_deprovision
 A, B = "http://images/a", "http://images/b"
 COREOS = "CoreOS, from the ramdisk"
 """Stands for an image of that format without a URL."""
+METAL = "CoreOS, from the URL of image A"
 
 
 def host(
@@ -37,6 +38,8 @@ def host(
     def as_image(url: str | None) -> Image | None:
         if url == COREOS:
             return Image(url="", format="coreos")
+        if url == METAL:
+            return Image(url=A, format="coreos")
         return None if url is None else Image(url=url)
 
     def as_method(name: str | None) -> CustomDeploy | None:
@@ -107,6 +110,12 @@ def test_a_host_is_provisioned_when_something_is_wanted_that_is_not_there(
         (host(state=State.PROVISIONED, method="m", has_image=A, has_method="m"), True),
         (host(state=State.PROVISIONED, image=B, method="m", has_image=A, has_method="m"), True),
         (host(state=State.PROVISIONED, method="m", has_image=A), True),
+        # The same image, once written to the disk as it is and once installed by CoreOS.
+        (host(state=State.PROVISIONED, image=METAL, has_image=A), True),
+        (host(state=State.PROVISIONED, image=A, has_image=METAL), True),
+        (host(state=State.PROVISIONED, image=METAL, has_image=METAL), False),
+        (host(state=State.PROVISIONED, image=A, method="install_coreos", has_image=METAL), False),
+        (host(state=State.PROVISIONING, image=METAL, attempted=A), True),
         # Something was added that contradicts nothing.
         (host(state=State.PROVISIONED, image=A, method="m", has_image=A), False),
         (host(state=State.PROVISIONED, image=A, method="m", has_method="m"), False),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+from typing import Any
 
 import pytest
 from rack import IMAGE, Rack
 
 from ingot.api.core import SECRETS, SecretObject
-from ingot.api.meta import Malformed, ObjectMeta
+from ingot.api.meta import Key, Malformed, ObjectMeta
 from ingot.hosts import HostSettings
 from ingot.hosts.secrets.pulling import UnsupportedForm, credentials_in
 from ingot.provisioner import Busy, Failed
@@ -91,6 +92,67 @@ async def test_a_step_that_failed_too_often_waits_until_it_is_taken_back(rack: R
     await rack.until_well(key, "available")
     await rack.change(key, {"customDeploy": STEP})
     await rack.until_well(key, "provisioned")
+
+
+# CoreOS, by either of its names
+
+IGNITION = (
+    '{"ignition": {"version": "3.4.0"}, "passwd": {"users": [{"name": "core", "passwordHash": "sesame"}]}}'
+)
+COREOS = {"url": "", "format": "coreos"}
+
+
+@pytest.mark.parametrize("spec", [{"image": COREOS}, {"customDeploy": STEP}], ids=["by format", "by step"])
+@pytest.mark.parametrize("text", ["#cloud-config\nsesame: 1", "sesame: 1", '{"sesame": 1}'])
+async def test_user_data_that_are_no_ignition_are_refused_before_the_machine_is_touched(
+    rack: Rack, spec: dict[str, Any], text: str
+) -> None:
+    await rack.secret("user-data", userData=text)
+    key = await rack.host(**spec, userData={"name": "user-data"})
+    host = await rack.until_error(
+        key, "CoreOS is configured with Ignition" if "{" not in text else "no ignition.version"
+    )
+    assert host.state == "available"
+    assert host.status.error_type == "provisioning error"
+    assert "spec.userData" in host.status.error_message
+    assert "sesame" not in host.status.error_message
+    assert "deploy" not in rack.backend.machines[key].orders
+    await rack.settle()
+    assert "ProvisioningError" in await rack.event_reasons()
+    await rack.client.patch(SECRETS, Key(rack.namespace, "user-data"), {"stringData": {"userData": IGNITION}})
+    await rack.until_well(key, "provisioned")
+    deployed = rack.backend.machines[key].deployment
+    assert deployed is not None
+    assert deployed.config_drive.user_data.reveal() == IGNITION
+
+
+async def test_other_ways_of_installing_take_any_user_data(rack: Rack) -> None:
+    await rack.secret("user-data", userData="#cloud-config\n")
+    key = await rack.host(customDeploy={"method": "another_way"}, userData={"name": "user-data"})
+    await rack.until_well(key, "provisioned")
+
+
+async def test_kernel_arguments_that_a_boot_loader_could_take_for_more_are_refused(rack: Rack) -> None:
+    await rack.secret("meta", metaData=json.dumps({"coreos_append_karg": ["quiet", "a; sesame"]}))
+    key = await rack.host(image=COREOS, metaData={"name": "meta"})
+    host = await rack.until_error(key, "coreos_append_karg")
+    assert "sesame" not in host.status.error_message
+    assert "deploy" not in rack.backend.machines[key].orders
+
+
+async def test_an_image_that_becomes_one_of_coreos_is_installed_anew(rack: Rack) -> None:
+    key = await rack.host(image=IMAGE)
+    await rack.until_well(key, "provisioned")
+    await rack.change(key, {"image": {**IMAGE, "format": "coreos"}})
+    await rack.until(
+        key,
+        lambda host: (
+            host.state == "provisioned"
+            and host.status.provisioning.image is not None
+            and host.status.provisioning.image.format == "coreos"
+        ),
+    )
+    assert rack.backend.machines[key].orders.count("deploy") == 2
 
 
 # Pull secrets

@@ -19,7 +19,16 @@ LIVE = Image(url="https://127.0.0.1/live.iso", format="live-iso")
 OCI = Image(url="oci://registry.example/os:1")
 COREOS = Image(url="", format="coreos")
 STEP = CustomDeploy(method="install_os")
+COREOS_STEP = CustomDeploy(method="install_coreos")
 DRIVE = ConfigDrive(user_data=Secret("#cloud-config\n"))
+IGNITION_DRIVE = ConfigDrive(
+    user_data=Secret('{"ignition": {"version": "3.4.0"}}'),
+    meta_data={"coreos_append_karg": ["console=ttyS0"]},
+)
+
+
+def metal(url: str, format: str = "coreos") -> Image:
+    return Image(url=url, checksum="ab" * 32, checksum_type="sha256", format=format)
 
 
 @pytest.fixture
@@ -132,10 +141,97 @@ async def test_a_running_host_is_taken_over_although_todays_rules_refuse_the_url
     assert "file:" not in str(ironic.node(NODE))
 
 
-async def test_coreos_is_another_word_for_the_step_that_installs_it(backend, ironic, clean, guard):
-    await deploy(backend, clean, guard, Deployment(image=COREOS, config_drive=DRIVE))
+async def test_coreos_by_format_has_its_ignition_in_the_arguments_of_the_step(backend, ironic, clean, guard):
+    answer = await deploy(backend, clean, guard, Deployment(image=COREOS, config_drive=IGNITION_DRIVE))
+    assert answer == Busy("deploying the custom deploy step install_coreos")
     assert ironic.node(NODE)["deploy_interface"] == "custom-agent"
-    assert ironic.deploy_steps[clean.backend_id][0]["step"] == "install_coreos"
+    assert ironic.deploy_steps[clean.backend_id] == [
+        {
+            "interface": "deploy",
+            "step": "install_coreos",
+            "args": {"ignition": IGNITION_DRIVE.user_data.reveal()},
+            "priority": 80,
+        }
+    ]
+    drive = ironic.configdrives[clean.backend_id]
+    assert "user_data" not in drive
+    assert drive["meta_data"]["coreos_append_karg"] == ["console=ttyS0"]
+
+
+async def test_coreos_by_the_name_of_the_step_has_its_ignition_in_the_user_data(
+    backend, ironic, clean, guard
+):
+    ironic.change(NODE, instance_info={"boot_iso": LIVE.url})
+    order = Deployment(custom_deploy=CustomDeploy(method="install_coreos"), config_drive=IGNITION_DRIVE)
+    await deploy(backend, clean, guard, order)
+    node = ironic.node(NODE)
+    assert node["deploy_interface"] == "custom-agent"
+    assert "boot_iso" not in node["instance_info"]
+    assert ironic.deploy_steps[clean.backend_id] == [
+        {"interface": "deploy", "step": "install_coreos", "args": {}, "priority": 80}
+    ]
+    assert ironic.configdrives[clean.backend_id]["user_data"] == IGNITION_DRIVE.user_data.reveal()
+
+
+async def test_both_words_for_coreos_are_the_name_of_the_step(backend, ironic, clean, guard):
+    custom = CustomDeploy(method="install_coreos")
+    await deploy(
+        backend, clean, guard, Deployment(image=COREOS, custom_deploy=custom, config_drive=IGNITION_DRIVE)
+    )
+    assert ironic.deploy_steps[clean.backend_id][0]["args"] == {}
+    assert ironic.configdrives[clean.backend_id]["user_data"] == IGNITION_DRIVE.user_data.reveal()
+
+
+async def test_a_metal_image_is_told_with_its_checksum(backend, ironic, clean, guard):
+    metal = Image(
+        url="https://images/metal.raw.xz", checksum="ab" * 32, checksum_type="sha256", format="coreos"
+    )
+    await deploy(backend, clean, guard, Deployment(image=metal, config_drive=IGNITION_DRIVE))
+    assert ironic.node(NODE)["instance_info"] == {
+        "image_source": metal.url,
+        "image_os_hash_algo": "sha256",
+        "image_os_hash_value": "ab" * 32,
+        "capabilities": {},
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["#cloud-config\nsesame: 1", "sesame", '["sesame"]', '{"ignition": {"version": "2.1.0"}}']
+)
+@pytest.mark.parametrize("by_format", [True, False])
+async def test_user_data_that_coreos_cannot_read_never_get_to_ironic(
+    backend, ironic, clean, guard, text, by_format
+):
+    image, custom = (COREOS, None) if by_format else (None, CustomDeploy(method="install_coreos"))
+    drive = ConfigDrive(user_data=Secret(text))
+    answer = await deploy(
+        backend, clean, guard, Deployment(image=image, custom_deploy=custom, config_drive=drive)
+    )
+    assert isinstance(answer, Failed)
+    assert "spec.userData" in answer.message
+    assert "sesame" not in answer.message
+    assert ironic.deploy_steps == {}
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {"coreos_append_karg": ["a=b; reboot"]},
+        {"coreos_append_karg": "a\nb"},
+        {"coreos_delete_karg": {"a": 1}},
+        {"coreos_append_karg": [1]},
+        {"coreos_copy_network": "perhaps"},
+    ],
+)
+async def test_metadata_that_the_installer_cannot_use_never_get_to_ironic(
+    backend, ironic, clean, guard, meta
+):
+    answer = await deploy(
+        backend, clean, guard, Deployment(image=COREOS, config_drive=ConfigDrive(meta_data=meta))
+    )
+    assert isinstance(answer, Failed)
+    assert next(iter(meta)) in answer.message
+    assert ironic.deploy_steps == {}
 
 
 async def test_an_image_of_a_registry_needs_no_checksum_and_brings_its_pull_secret(
@@ -172,11 +268,19 @@ async def test_a_pull_secret_of_an_earlier_image_is_removed(backend, ironic, cle
         (None, None, "neither an image nor a custom deploy step"),
         (Image(url="https://x/i.raw", format="raw"), None, "no checksum"),
         (LIVE, STEP, "installs nothing"),
+        (metal("https://x/metal.raw.xz"), None, None),
+        (metal("https://x/metal.raw.xz", "raw"), COREOS_STEP, None),
+        (metal("oci://registry.example/metal:1"), None, "by http and https alone"),
+        (metal("https://x/live.ISO?y"), COREOS_STEP, "is an ISO image"),
+        (metal("https://me:sesame@x/metal.raw"), None, "password in its URL"),
+        (Image(url="https://x/metal.raw", checksum="ab" * 16, format="coreos"), None, "not md5"),
+        (Image(url="https://x/metal.raw", format="coreos"), None, "needs a checksum"),
     ],
 )
 async def test_what_can_never_be_deployed_is_said_before_anything_is_touched(backend, image, custom, words):
     why = backend.cannot_deploy(image, custom)
     assert why is None if words is None else words in why
+    assert "sesame" not in (why or "")
 
 
 # Starting over

@@ -71,7 +71,8 @@ class RamdiskStatus(Model):
     booted_at: Annotated[datetime | None, doc("When it was told to.")] = None
     format: Annotated[ImageFormat | None, doc("Format of the image.")] = None
     version: Annotated[
-        str, doc("The live image that it was made of, by its volume label; empty where its builder does not say.")
+        str,
+        doc("The live image that it was made of, by its volume label; empty where its builder does not say."),
     ] = ""
 
 

@@ -12,13 +12,18 @@ import yaml
 
 from ingot.api.baremetalhost import (
     BARE_METAL_HOSTS,
+    INSTALL_COREOS,
     BareMetalHost,
     CredentialsStatus,
+    CustomDeploy,
     ErrorType,
     EventReason,
+    Image,
 )
 from ingot.api.core import SECRETS, SecretObject
+from ingot.api.inputs import coreos
 from ingot.api.inputs.documents import TooMuch, load
+from ingot.api.installed import deploy_method
 from ingot.api.meta import Key, Malformed, OwnerReference, SecretReference
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.metrics import METRICS
@@ -125,6 +130,22 @@ async def config_drive(p: Pass) -> ConfigDrive | Block:
         )
     except Malformed as error:
         return Block(ErrorType.PROVISIONING, str(error))
+
+
+async def first_boot_data(
+    p: Pass, image: Image | None, custom_deploy: CustomDeploy | None
+) -> ConfigDrive | Block:
+    """The same for what is to be installed; or why that cannot read it."""
+    drive = await config_drive(p)
+    if isinstance(drive, Block) or deploy_method(image, custom_deploy) != INSTALL_COREOS:
+        return drive
+    problem = coreos.problem_with(drive.user_data.reveal(), drive.meta_data)
+    if problem is None:
+        return drive
+    return Block(
+        ErrorType.PROVISIONING,
+        f"CoreOS cannot be installed: {problem} The next try starts as soon as it changes.",
+    )
 
 
 async def _value(p: Pass, ref: SecretReference | None, key: str, *, needed: bool = True) -> Secret:

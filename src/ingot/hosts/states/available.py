@@ -8,7 +8,7 @@ from ingot.api.installed import needs_provisioning, wanted
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import Advance, Block, Outcome
 from ingot.hosts.secrets.pulling import pull_secret
-from ingot.hosts.secrets.reading import config_drive
+from ingot.hosts.secrets.reading import first_boot_data
 from ingot.hosts.states.inspecting import inspection_is_asked_for
 from ingot.hosts.states.power import at_rest, manage_power
 from ingot.hosts.states.preparing import is_unprepared
@@ -47,7 +47,7 @@ async def _begin(p: Pass) -> Outcome:
     image, custom_deploy = p.host.spec.image, p.host.spec.custom_deploy
     if (why := p.tools.backend.cannot_deploy(image, custom_deploy)) is not None:
         return Block(ErrorType.PROVISIONING, why)
-    for found in (await config_drive(p), await pull_secret(p, image)):
+    for found in (await first_boot_data(p, image, custom_deploy), await pull_secret(p, image)):
         if isinstance(found, Block):
             return found
     for weak in weaknesses(image):

@@ -12,7 +12,7 @@ from ingot.hosts.beside.boots import note_boot
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import SOON, Advance, Block, Fail, Outcome, Wait
 from ingot.hosts.secrets.pulling import pull_secret
-from ingot.hosts.secrets.reading import config_drive
+from ingot.hosts.secrets.reading import first_boot_data
 from ingot.hosts.states.power import drop_obeyed_restart
 from ingot.hosts.states.reboots import reboots
 from ingot.provisioner import Busy, Deployment, Failed, NotRegistered, Ready
@@ -27,14 +27,15 @@ async def provisioning(p: Pass) -> Outcome:
     if installation is None or must_deprovision(p.current):
         return Advance(State.DEPROVISIONING)
     image = p.status.last_attempted_image
-    drive, pull = await config_drive(p), await pull_secret(p, image)
+    custom_deploy = p.status.provisioning.custom_deploy
+    drive, pull = await first_boot_data(p, image, custom_deploy), await pull_secret(p, image)
     if isinstance(drive, Block):
         return _kept_up(drive)
     if isinstance(pull, Block):
         return _kept_up(pull)
     order = Deployment(
         image=image,
-        custom_deploy=p.status.provisioning.custom_deploy,
+        custom_deploy=custom_deploy,
         config_drive=drive,
         pull_secret=pull,
         root_device=p.status.provisioning.root_device_hints,

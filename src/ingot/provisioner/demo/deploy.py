@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ingot.api.installed import deploy_method
 from ingot.provisioner import Act, Busy, Deployment, Failed, HostRef, NotRegistered, Permit, Ready
 from ingot.provisioner.demo.carrying_out import Done, Order, carry_out
 from ingot.provisioner.demo.hall import Hall
@@ -26,7 +27,7 @@ async def provision(
         return hall.not_registered(host)
     system = System(
         image=wanted.image.url if wanted.image is not None else "",
-        method=wanted.custom_deploy.method if wanted.custom_deploy is not None else "",
+        method=deploy_method(wanted.image, wanted.custom_deploy),
     )
     if known.record.instance:
         if known.machine.disk == system:

@@ -1,27 +1,33 @@
 """What Ironic is told about the operating system of a host: `instance_info`, the deploy interface, and the config drive.
 
 Pure. Three ways lead to a system: an image that is written to the disk (Ironic's own deploy steps), a live ISO that is booted
-and leaves the disks alone, and a deploy step of the ramdisk's own, with or without an image. An image is named by URL and
-checked by checksum; root device hints become Ironic's operators; the config drive is handed over as JSON and Ironic builds it.
-The instance is known to Ironic by the uid of the host, so that one can tell whose it is. Which image it is, is noted with the
-node: Ironic puts where a URL redirects to in the place of the URL that it was told.
+and leaves the disks alone, and a deploy step of the ramdisk's own, with or without an image. CoreOS is the last of these in two
+spellings: a host that asks for it by the format of its image has its Ignition config in the arguments of the step, one that names
+the step has it in the user data.
+
+An image is named by URL and checked by checksum; root device hints become Ironic's operators; the config drive is handed over as
+JSON and Ironic builds it. The instance is known to Ironic by the uid of the host, so that one can tell whose it is. Which image
+it is, is noted with the node: Ironic puts where a URL redirects to in the place of the URL that it was told.
 """
 
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import Final
 
 import msgspec
 
 from ingot.api.baremetalhost import INSTALL_COREOS, CustomDeploy, Image, RootDeviceHints
+from ingot.api.inputs import checksums, urls
+from ingot.api.installed import deploy_method
 from ingot.provisioner import ConfigDrive, Deployment, HostRef
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.firewall.credentials import pull_secret
 from ingot.provisioner.ironic.model import FullNode, Json, PatchOperation, add, remove
 from ingot.provisioner.ironic.network_data import UnreadableNetworkData, parse
 from ingot.provisioner.ironic.settings import PersistentBoot
-from ingot.trust import redact
+from ingot.trust import Secret, redact
 
 IMAGE_KEYS: Final = (
     "image_source",
@@ -46,13 +52,6 @@ STEP_PRIORITY: Final = 80
 
 class UnusableOrder(ValueError):
     """What is to be deployed cannot be; the sentence says why."""
-
-
-def deploy_method(image: Image | None, custom_deploy: CustomDeploy | None) -> str:
-    """The deploy step of the ramdisk that installs the system; "" where Ironic writes the image."""
-    if custom_deploy is not None and custom_deploy.method:
-        return custom_deploy.method
-    return INSTALL_COREOS if image is not None and image.format == "coreos" else ""
 
 
 def is_live(image: Image | None) -> bool:
@@ -83,6 +82,8 @@ def check_order(image: Image | None, custom_deploy: CustomDeploy | None) -> None
             raise UnusableOrder(
                 "a live ISO is booted and installs nothing, so no custom deploy step can run; set one of the two"
             )
+        if image is not None and image.url and deploy_method(image, custom_deploy) == INSTALL_COREOS:
+            _check_metal_image(image)
         return
     if image is None or not image.url:
         raise UnusableOrder("there is neither an image nor a custom deploy step; set image.url")
@@ -93,6 +94,25 @@ def check_order(image: Image | None, custom_deploy: CustomDeploy | None) -> None
     if not image.checksum and not image.url.startswith("oci://"):
         raise UnusableOrder(
             f"the image {redact(image.url)} has no checksum; set image.checksum, and image.checksumType to sha256"
+        )
+
+
+def _check_metal_image(image: Image) -> None:
+    """What the installer of CoreOS would refuse of an image, with the disk cleaned already."""
+    named = f"the image {redact(image.url)}"
+    if not image.url.lower().startswith(("http://", "https://")):
+        raise UnusableOrder(
+            f"{named} cannot be installed by {INSTALL_COREOS}, which fetches by http and https alone"
+        )
+    if urls.has_credentials(image.url):
+        raise UnusableOrder(f"{named} has a password in its URL, which {INSTALL_COREOS} does not support")
+    if image.url.partition("?")[0].lower().endswith(".iso"):
+        raise UnusableOrder(
+            f"{named} is an ISO image; what {INSTALL_COREOS} writes to a disk is a metal image (raw, raw.gz, raw.xz)"
+        )
+    if not image.checksum or checksums.algorithm(image.checksum, image.checksum_type) == "md5":
+        raise UnusableOrder(
+            f"{named} needs a checksum that is not md5; set image.checksum and image.checksumType"
         )
 
 
@@ -210,7 +230,19 @@ def deploy_steps(wanted: Deployment) -> Json:
     method = deploy_method(wanted.image, wanted.custom_deploy)
     if not method:
         return None
-    return [{"interface": "deploy", "step": method, "args": {}, "priority": STEP_PRIORITY}]
+    return [{"interface": "deploy", "step": method, "args": _arguments(wanted), "priority": STEP_PRIORITY}]
+
+
+def _arguments(wanted: Deployment) -> dict[str, Json]:
+    """A host that asks for CoreOS by the format of its image has its Ignition config here, and nowhere else."""
+    if _is_by_format(wanted) and wanted.config_drive.user_data:
+        return {"ignition": wanted.config_drive.user_data.reveal()}
+    return {}
+
+
+def _is_by_format(wanted: Deployment) -> bool:
+    named = wanted.custom_deploy is not None and wanted.custom_deploy.method
+    return not named and wanted.image is not None and wanted.image.format == "coreos"
 
 
 def config_drive(host: HostRef, drive: ConfigDrive) -> dict[str, Json]:
@@ -238,7 +270,10 @@ def config_drive(host: HostRef, drive: ConfigDrive) -> dict[str, Json]:
 
 def drive_for(host: HostRef, wanted: Deployment) -> Json:
     """The config drive of a deployment; a live ISO has none, because there is no disk to put it on."""
-    return None if is_live(wanted.image) else config_drive(host, wanted.config_drive)
+    if is_live(wanted.image):
+        return None
+    drive = wanted.config_drive
+    return config_drive(host, replace(drive, user_data=Secret("")) if _is_by_format(wanted) else drive)
 
 
 def is_ours(node: FullNode, host: HostRef, wanted: Deployment) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ParamSpec
 
-from ingot.api.baremetalhost import RAID, CustomDeploy, Image
+from ingot.api.baremetalhost import INSTALL_COREOS, RAID, CustomDeploy, Image
+from ingot.api.inputs import coreos
+from ingot.api.installed import deploy_method
 from ingot.provisioner import (
     Access,
     Deployment,
@@ -92,6 +94,10 @@ def _deployment(wanted: Deployment, policy: Policy) -> None:
             None,
             "it means more values than anybody could have meant; look for YAML aliases in it",
         )
+    if deploy_method(wanted.image, wanted.custom_deploy) == INSTALL_COREOS:
+        drive = wanted.config_drive
+        if problem := coreos.problem_with(drive.user_data.reveal(), drive.meta_data):
+            raise Rejected(problem.rstrip("."))
 
 
 def _what_is_deployed(image: Image | None, custom_deploy: CustomDeploy | None, policy: Policy) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,9 +29,10 @@ from ingot.images.ramdisk import (
     HostImage,
     RamdiskMaker,
     agent_ignition,
+    forget_others,
+    kernel_of,
     minimal_of,
 )
-from ingot.images.ramdisk.minimal import forget_others
 from ingot.images.region import Region
 from live_images import (
     BY_NAME,
@@ -193,6 +196,45 @@ def test_a_base_that_is_gone_says_where_it_was(tmp_path: Path) -> None:
     region.path.unlink()
     with pytest.raises(BaseError, match=r"live\.iso.*cannot be read"):
         Base.read(region, architecture="x86_64", sha256="0" * 64)
+
+
+# The kernel
+
+
+def with_kernel(folder: Path, kernel: bytes, architecture: str) -> Base:
+    """A base with another kernel, which lies behind the ISO image in the same file."""
+    base = base_in(folder)
+    with base.iso.path.open("ab") as file:
+        file.write(kernel)
+    place = Region(base.iso.path, base.iso.length, len(kernel))
+    return replace(base, kernel=place, architecture=architecture)
+
+
+def test_a_kernel_of_aarch64_that_is_packed_is_unpacked_for_boot_loaders(tmp_path: Path) -> None:
+    kernel = b"MZ" + bytes(3_000_000) + b"the end"
+    base = with_kernel(tmp_path, gzip.compress(kernel), "aarch64")
+    served = kernel_of(base, tmp_path / "made")
+    assert materialised(served.pieces) == kernel
+    assert served.etag != base.kernel_image().etag
+    assert kernel_of(base, tmp_path / "made") == served
+
+
+@pytest.mark.parametrize(
+    ("kernel", "architecture"), [(gzip.compress(b"x"), "x86_64"), (b"MZ and so on", "aarch64")]
+)
+def test_other_kernels_are_served_as_they_are(tmp_path: Path, kernel: bytes, architecture: str) -> None:
+    base = with_kernel(tmp_path, kernel, architecture)
+    assert kernel_of(base, tmp_path / "made") == base.kernel_image()
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_packed_kernel_that_is_cut_short_is_damage(tmp_path: Path) -> None:
+    packed = gzip.compress(random.Random(1).randbytes(100_000))
+    with pytest.raises(BaseError, match="cut short"):
+        kernel_of(with_kernel(tmp_path, packed[:-20_000], "aarch64"), tmp_path / "made")
+    with pytest.raises(BaseError, match="damaged"):
+        kernel_of(with_kernel(tmp_path, packed[:500] + b"?" * 99_000, "aarch64"), tmp_path / "made")
+    assert list((tmp_path / "made").iterdir()) == []
 
 
 # Without the root file system

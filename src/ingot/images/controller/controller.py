@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ingot.api.core import SECRETS
 from ingot.api.meta import Key, now
-from ingot.api.preprovisioningimage import PREPROVISIONING_IMAGES, PreprovisioningImage
+from ingot.api.preprovisioningimage import FINALIZER, PREPROVISIONING_IMAGES, PreprovisioningImage
 from ingot.images.controller.publishing import Publisher
 from ingot.images.controller.reconciling import ImageReconciler
 from ingot.images.controller.settings import ImageSettings
@@ -114,10 +114,12 @@ class ImageController:
             self._controller.wake(image.key, low=True)
 
     def _is_news(self, old: PreprovisioningImage, new: PreprovisioningImage) -> bool:
+        """Whether a change is more than what we wrote ourselves. Finalizers of others count when they are waited for."""
         before, after = old.metadata, new.metadata
         return (
             before.generation != after.generation
-            or before.finalizers != after.finalizers
+            or FINALIZER not in after.finalizers
+            or (after.deletion_timestamp is not None and before.finalizers != after.finalizers)
             or before.deletion_timestamp != after.deletion_timestamp
             or before.labels != after.labels
             or before.uid != after.uid

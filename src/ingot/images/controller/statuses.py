@@ -66,9 +66,8 @@ def status_of(
     told: dict[str, _Told]
     match outcome:
         case Built():
-            message = f"Generated image from {outcome.version}"
             told = {
-                ConditionType.READY: ("True", ConditionReason.SUCCESS, message),
+                ConditionType.READY: ("True", ConditionReason.SUCCESS, "Generated image"),
                 ConditionType.ERROR: ("False", ConditionReason.SUCCESS, ""),
             }
             if outcome.trouble:

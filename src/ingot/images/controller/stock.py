@@ -18,10 +18,19 @@ from typing import Final
 from ingot.images.controller.publishing import Publisher
 from ingot.images.controller.settings import ImageSettings
 from ingot.images.controller.sources import Found, Source, SourceError, source_of
-from ingot.images.ramdisk import AgentSettings, Base, BaseError, RamdiskMaker, SettingsError, minimal_of
-from ingot.images.ramdisk.minimal import forget_others
+from ingot.images.ramdisk import (
+    AgentSettings,
+    Base,
+    BaseError,
+    RamdiskMaker,
+    SettingsError,
+    forget_others,
+    kernel_of,
+    minimal_of,
+)
 from ingot.images.release import PayloadError
 from ingot.images.release.checking import BackgroundCheck
+from ingot.images.server import Image
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +75,8 @@ class StockKeeper:
         self._used = _Ingredients()
         self._agent: AgentSettings | None = None
         self._bases: dict[str, Base] = {}
+        self._kernels: dict[str, Image] = {}
+        """By the hash of the base."""
         self._wrong: dict[str, str] = {}
         """What the newest look says, by architecture or for all."""
         self._identity = ""
@@ -169,13 +180,15 @@ class StockKeeper:
         """Runs in a thread."""
         makers: dict[str, RamdiskMaker] = {}
         troubles: dict[str, str] = {}
-        folder = self._settings.state / "minimal"
-        if self._settings.minimal_iso and not self._known.is_set():
+        folder = self._settings.state / "made"
+        if not self._known.is_set():
             forget_others(folder, {base.sha256 for base in ingredients.bases.values()})
         for architecture, base in ingredients.bases.items():
             if ingredients.agent is None:
                 break
             try:
+                if base.sha256 not in self._kernels:
+                    self._kernels[base.sha256] = kernel_of(base, folder)
                 minimal = minimal_of(base, folder) if self._settings.minimal_iso else None
                 if self._settings.minimal_iso and minimal is None:
                     log.warning("%s has no recipe for a minimal image; it is served whole", base.version)
@@ -190,14 +203,14 @@ class StockKeeper:
         return self._publisher.url(_owner(base), base.rootfs_image(), _rootfs_file(base))
 
     def kernel_url(self, base: Base) -> str:
-        return self._publisher.url(_owner(base), base.kernel_image(), KERNEL)
+        return self._publisher.url(_owner(base), self._kernels[base.sha256], KERNEL)
 
     def _publish(self, makers: Mapping[str, RamdiskMaker]) -> None:
         """Kernels and root file systems, which all hosts share."""
         bases = [maker.base for maker in makers.values()]
         for base in bases:
             self._publisher.publish(_owner(base), base.rootfs_image(), _rootfs_file(base))
-            self._publisher.publish(_owner(base), base.kernel_image(), KERNEL)
+            self._publisher.publish(_owner(base), self._kernels[base.sha256], KERNEL)
         now = {_owner(base) for base in bases}
         for maker in self.stock.makers.values():
             if _owner(maker.base) not in now:

@@ -7,9 +7,6 @@ image names for it, and otherwise made anew. Blocks for as long as reading and w
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -18,6 +15,7 @@ from ingot.formats import FormatError, UnsupportedFormat
 from ingot.formats.coreos import LiveIso, Recipe, recipe_of
 from ingot.images.ramdisk.base import Base
 from ingot.images.ramdisk.errors import BaseError
+from ingot.images.ramdisk.kept import keep
 from ingot.images.region import Region
 
 _SUFFIX: Final = ".minimal.iso"
@@ -43,20 +41,12 @@ def minimal_of(base: Base, folder: Path) -> Minimal | None:
             except UnsupportedFormat:
                 return None
             if not _is_there(path, recipe):
-                _make(path, recipe, live)
+                keep(path, recipe.chunks(live.iso))
         return Minimal(Region.whole(path), recipe.digest.hex())
     except FormatError as error:
         raise BaseError(f"no minimal image can be made of {base.iso.path}: {error}") from error
     except OSError as error:
         raise BaseError(f"the minimal image {path} cannot be kept: {error.strerror}") from error
-
-
-def forget_others(folder: Path, wanted: set[str]) -> None:
-    """Remove minimal images of bases that are not among these hashes. For a time when nobody is served from them."""
-    for path in folder.glob(f"*{_SUFFIX}"):
-        if path.name.removesuffix(_SUFFIX) not in wanted:
-            with suppress(OSError):
-                path.unlink()
 
 
 def _is_there(path: Path, recipe: Recipe) -> bool:
@@ -68,18 +58,3 @@ def _is_there(path: Path, recipe: Recipe) -> bool:
     except FileNotFoundError:
         return False
     return digest.digest() == recipe.digest
-
-
-def _make(path: Path, recipe: Recipe, live: LiveIso) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            for chunk in recipe.chunks(live.iso):
-                file.write(chunk)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -1,0 +1,33 @@
+"""The few files that are made of a base and kept: named after its hash, whole or not there at all, made again at will."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+
+def keep(path: Path, chunks: Iterable[bytes]) -> None:
+    """Write a file beside its place and move it there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            for chunk in chunks:
+                file.write(chunk)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def forget_others(folder: Path, hashes: set[str]) -> None:
+    """Remove what was made of other bases, or half made. For a time when nobody is served from it."""
+    with suppress(OSError):
+        for path in folder.iterdir():
+            if path.name.partition(".")[0] not in hashes:
+                path.unlink()

@@ -262,6 +262,24 @@ def test_what_is_shown_of_a_bootable_image_is_the_same(tmp_path: Path) -> None:
     assert b"EL TORITO" in shown[0]
 
 
+def test_where_a_file_lies_on_its_device_is_told_alike(tmp_path: Path) -> None:
+    """More stretches than one question to the kernel brings."""
+    path = tmp_path / "sparse"
+    with path.open("wb") as file:
+        for number in range(90):
+            file.seek(number << 18)
+            file.write(bytes([number]) * 4096)
+        file.flush()
+        os.fsync(file.fileno())
+    expected = subprocess.run([THEIRS, "dev", "show", "fiemap", path], capture_output=True, check=False)
+    if b"EOPNOTSUPP" in expected.stderr:
+        pytest.skip("the file system of the temporary folder does not tell")
+    assert len(json.loads(expected.stdout)["extents"]) > 32
+    assert ours("dev", "show", "fiemap", path).stdout == expected.stdout
+    for missing in (tmp_path / "nothing", Path("/dev/null")):
+        assert [each("dev", "show", "fiemap", missing, ok=False).returncode for each in BOTH] == [1, 1]
+
+
 def test_initial_ram_disks_are_read_by_each(tmp_path: Path) -> None:
     (tmp_path / "a.nmconnection").write_text("id=a\n")
     for one, other in (BOTH, BOTH[::-1]):
@@ -447,6 +465,14 @@ REFUSALS: list[tuple[str, list[str], str]] = [
     ("2023-07", ["iso", "ignition", "embed", "-i", "nothing"], "No such file"),
     ("2023-07", ["iso", "kargs", "modify", "--unknown"], ""),
     ("2023-07", ["iso", "network", "embed"], ""),
+    ("2023-07", ["iso", "reset", "-o", "a", "-o", "b"], ""),
+    ("2023-07", ["iso", "ignition", "embed", "-f", "--force"], ""),
+    ("2023-07", ["iso", "embed", "-c", "cert.pem", "-c", "cert.pem"], ""),
+    ("2023-07", ["iso", "kargs", "show", "second.iso"], ""),
+    ("2023-07", ["iso"], ""),
+    ("2023-07", ["iso", "ignition", "embed", "-i", "-"], "No such file"),
+    ("2023-07", ["iso", "extract", "minimal-iso", "--rootfs-url", "a b"], "forbidden whitespace"),
+    ("2023-07", ["iso", "extract", "minimal-iso", "--output-rootfs", "cert.pem"], "File exists"),
     ("2023-07", ["dev", "show", "iso", "--ignition", "--kargs"], ""),
 ]
 
@@ -467,7 +493,8 @@ def test_an_image_that_was_cut_short_or_torn_is_refused_by_both(tmp_path: Path) 
     image = saved(tmp_path, NEWEST.name)
     image.write_bytes(original(NEWEST.name)[: 300 << 10])
     for each in BOTH:
-        assert b"ISO image is incomplete" in each("iso", "reset", image, ok=False).stderr
+        for command in (["iso", "reset"], ["iso", "extract", "pxe"], ["dev", "show", "iso"]):
+            assert b"ISO image is incomplete" in each(*command, image, ok=False).stderr
     image.write_bytes(original(NEWEST.name).replace(b"mitigations=auto,nosmt", b"mitigations=auto,NOSMT", 1))
     for each in BOTH:
         assert b"kargs don't match at all offsets" in each("iso", "kargs", "show", image, ok=False).stderr

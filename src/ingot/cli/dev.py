@@ -1,17 +1,19 @@
 """`ingot dev`: what images are made of, for people who build or debug them. The output is coreos-installer's, to the byte.
 
-Leaves out what coreos-installer has for its own disk images (osmet, extent maps).
+Leaves out what coreos-installer has for its own disk images (osmet).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 import click
 
+from ingot.cli.live.extents import extents_of
 from ingot.cli.live.inputs import read_archive, read_image
 from ingot.cli.live.words import WordedGroup
 from ingot.formats import FormatError
@@ -60,6 +62,14 @@ def show_initrd(image: str, patterns: tuple[str, ...]) -> None:
     with read_archive(None if image == "-" else image) as file:
         for name in list_names(file, _wanted(patterns)):
             click.echo(name)
+
+
+@show.command("fiemap")
+@click.argument("path", metavar="PATH")
+def show_fiemap(path: str) -> None:
+    """Show where the bytes of a file lie on its device, as JSON."""
+    described = {"extents": [asdict(extent) for extent in extents_of(path)]}
+    click.echo(json.dumps(described, indent=2))
 
 
 @dev.group()

@@ -28,7 +28,7 @@ from ingot.cli.live.outputs import (
     stream,
     write_patches,
 )
-from ingot.cli.live.words import WordedGroup
+from ingot.cli.live.words import OnceCommand, WordedGroup
 from ingot.formats import UnsupportedFormat
 from ingot.formats.coreos import (
     IGNITION,
@@ -332,7 +332,7 @@ def _old_name(name: str, command: click.Command, params: list[click.Parameter]) 
     """coreos-installer's first names for the Ignition verbs still work."""
     assert command.callback is not None
     iso.add_command(
-        click.Command(name, callback=command.callback, params=params, help=command.help, hidden=True)
+        OnceCommand(name, callback=command.callback, params=params, help=command.help, hidden=True)
     )
 
 

@@ -44,7 +44,7 @@ class Commands(LazyGroup):
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(package_name="ingot")
+@click.version_option(None, "-V", "--version", package_name="ingot")
 def main() -> None:
     """Turn bare servers into running machines, declaratively.
 

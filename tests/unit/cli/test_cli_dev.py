@@ -80,6 +80,18 @@ def initrd(tmp_path: Path) -> Path:
     return path
 
 
+def test_the_places_of_a_file_on_its_device_are_shown(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(10_000))
+    ended = CliRunner().invoke(main, ["dev", "show", "fiemap", str(path)])
+    if "not supported" in ended.output:
+        pytest.skip("the file system of the temporary folder does not tell")
+    (extent,) = json.loads(ended.stdout)["extents"]
+    assert extent["logical"] == 0
+    assert extent["length"] >= 10_000
+    assert extent["physical"] > 0
+
+
 def test_the_files_of_an_initrd_are_listed_and_chosen(initrd: Path) -> None:
     assert done("show", "initrd", initrd).split() == ["gzip/hello", "gzip/world", "xz/hello"]
     assert done("show", "initrd", "-", "*hello", given=initrd.read_bytes()).split() == [

@@ -333,6 +333,13 @@ def test_a_wrong_option_has_another_exit_code(image: Path) -> None:
     refused("Missing option", "iso", "network", "embed", image, code=2)
 
 
+@pytest.mark.parametrize("words", [["-f", "--force"], ["-i", "a", "-i", "b"], ["-o", "a", "--output", "b"]])
+def test_an_option_is_given_once(image: Path, words: list[str]) -> None:
+    ended = CliRunner().invoke(main, ["iso", "ignition", "embed", *words, str(image)])
+    assert ended.exit_code == 2
+    assert "may be given once" in ended.stderr
+
+
 def test_words_that_are_no_text_are_refused_with_a_sentence(image: Path) -> None:
     before = digest(image)
     for options in (["kargs", "modify", "-a", b"\xff"], ["customize", "--dest-karg-append", b"\xff"]):

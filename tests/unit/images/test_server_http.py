@@ -218,15 +218,17 @@ def test_other_methods_are_refused(client: Client, method: str) -> None:
     assert (got.status, got.fields["allow"]) == (405, "GET, HEAD")
 
 
-def test_until_it_is_ready_everybody_is_asked_to_come_again(image: Image) -> None:
+def test_until_all_images_are_there_nobody_is_told_that_one_is_not(image: Image) -> None:
     shelf, ready = Shelf(), False
-    shelf.put(A, image)
     with serving(shelf, ready=lambda: ready) as port, Client(port) as client:
         for target in (f"/images/{A}", "/images/other"):
             got = client.get(target)
             assert (got.status, got.fields["retry-after"]) == (503, "5")
+        shelf.put(A, image)
+        assert client.get(range="bytes=0-9").status == 206
+        assert client.get("/images/other").status == 503
         ready = True
-        assert client.get().status == 200
+        assert client.get("/images/other").status == 404
 
 
 def test_an_image_can_be_replaced_and_dropped(image: Image) -> None:

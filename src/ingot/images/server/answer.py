@@ -46,10 +46,10 @@ def name_in(target: str) -> str | None:
 
 
 def answer(request: Request, image: Image | None, *, ready: bool) -> Answer:
-    """What this request gets of this image, which is None when there is none."""
+    """What this request gets of this image, which is None when there is none; unless all are `ready`, there may be one soon."""
     if request.method not in _READING:
         return refusal(request, 405, "Only GET and HEAD are known here.", f"Allow: {', '.join(_READING)}\r\n")
-    if not ready:
+    if image is None and not ready:
         why = "The images are not ready yet; try again."
         return refusal(request, 503, why, f"Retry-After: {RETRY_AFTER}\r\n")
     if image is None:

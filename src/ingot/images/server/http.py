@@ -34,8 +34,9 @@ _NO_MORE_HANDLES: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOM
 
 
 class ImageServer:
-    """Listens while the context lasts. `listen` is an address and a port, 0 for any; `port` is the real one then. `ready` is
-    asked from other threads; while it says no, everything is answered with 503. Without `tls`, there is none."""
+    """Listens while the context lasts. `listen` is an address and a port, 0 for any; `port` is the real one then. `ready`
+    says whether all images are on the shelf, and is asked from other threads; while it says no, an image that is not there is
+    answered with 503 in place of 404. Without `tls`, there is none."""
 
     def __init__(
         self,

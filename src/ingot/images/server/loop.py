@@ -38,13 +38,17 @@ class Loop:
         self._epoll.register(self._bell, READ)
         self._stop_at: float | None = None
         self._thread = threading.Thread(target=self._run, name="images", daemon=True)
-        self.start: Final = self._thread.start
-        self.join: Final = self._thread.join
 
     @property
     def busy(self) -> int:
         """How many connections there are."""
         return len(self._conversations) + len(self._newcomers)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def join(self) -> None:
+        self._thread.join()
 
     def take(self, wire: Wire, peer: str) -> None:
         self._newcomers.append((wire, peer))

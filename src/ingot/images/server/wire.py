@@ -115,12 +115,7 @@ class PlainWire:
 
     def part(self) -> Steps[None]:
         self._connection.shutdown(socket.SHUT_WR)
-        heard = 0
-        while heard < _LINGERING:
-            some = yield from self.receive()
-            if not some:
-                return
-            heard += len(some)
+        yield from _hear_out(self)
 
     def close(self) -> None:
         self._connection.close()
@@ -201,12 +196,13 @@ class TlsWire:
         with contextlib.suppress(OSError, ValueError):  # says that it ends; the other side need not answer
             self._connection.unwrap()
         self._connection.shutdown(socket.SHUT_WR)  # from here on, what is received is not decrypted any more
-        heard = 0
-        while heard < _LINGERING:
-            some = yield from self.receive()
-            if not some:
-                return
-            heard += len(some)
+        yield from _hear_out(self)
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _hear_out(wire: Wire) -> Steps[None]:
+    heard = 0
+    while heard < _LINGERING and (some := (yield from wire.receive())):
+        heard += len(some)

@@ -22,6 +22,7 @@ from ingot_ironic import (
     one_life,
     patient_heartbeats,
     quick_sqlite,
+    quiet_steps,
     roomy_api,
     save_hook,
     sqlite_turns,
@@ -88,6 +89,7 @@ class IngotDriver(notifier.Driver):
                 "certificates": certificates.install,
                 "patient_heartbeats": patient_heartbeats.install,
                 "roomy_api": roomy_api.install,
+                "quiet_steps": quiet_steps.install,
                 "unbroken_deploy": unbroken_deploy.install,
             }
         )

@@ -1,0 +1,69 @@
+"""Whether a host can be had, and if not, why. Pure.
+
+The one place that says so, for machines and for claims: what is claimed, going, in trouble, out of our hands, or already told
+what to run is nobody's to take. A host in whose spec an image stands without a consumer is somebody's too, who just has no name.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ingot.api.baremetalhost import Annotation, BareMetalHost, OperationalStatus, State
+from ingot.api.meta import ObjectReference
+
+UNHEALTHY: Final = ("capi.metal3.io/unhealthy", "capm3.metal3.io/unhealthy")
+"""Annotations on a host that somebody, or a remediation that failed, has given up on."""
+_FREE: Final = frozenset({State.AVAILABLE, State.READY})
+
+
+def why_taken(host: BareMetalHost) -> str | None:
+    """Why nobody can have this host now, in a few words; None for a host that is free."""
+    spec, status, annotations = host.spec, host.status, host.metadata.annotations
+    if (consumer := spec.consumer_ref) is not None:
+        return f"belongs to {consumer.kind} {consumer.namespace}/{consumer.name}"
+    if host.metadata.deletion_timestamp is not None:
+        return "is being deleted"
+    if status.error_message or status.error_type:
+        return "is in error"
+    if Annotation.PAUSED in annotations:
+        return "is paused"
+    if Annotation.DETACHED in annotations or status.operational_status is OperationalStatus.DETACHED:
+        return "is detached"
+    if any(name in annotations for name in UNHEALTHY):
+        return "is marked as unhealthy"
+    if spec.externally_provisioned:
+        return "is provisioned by somebody else"
+    if (
+        spec.image is not None and (spec.image.url or spec.image.format == "coreos")
+    ) or spec.custom_deploy is not None:
+        return "is told already what to run"
+    if host.state not in _FREE:
+        return f"is {host.state or 'new'}"
+    return None
+
+
+def belongs_to(host: BareMetalHost, claimant: ObjectReference) -> bool:
+    """Whether this is the host of that claimant. Versions of an API come and go; its group, kind and names tell who it is."""
+    consumer = host.spec.consumer_ref
+    return consumer is not None and (
+        consumer.kind,
+        consumer.name,
+        consumer.namespace,
+        _group(consumer),
+    ) == (claimant.kind, claimant.name, claimant.namespace, _group(claimant))
+
+
+def needs_cleaning(host: BareMetalHost) -> bool:
+    """Whether its disks are cleaned before something is installed. What was deprovisioned and not looked at since is clean."""
+    if host.spec.automated_cleaning_mode == "disabled":
+        return False
+    history = host.status.operation_history
+    cleaned = history.deprovision.end
+    if cleaned is None:
+        return True
+    begun_since = (history.register.start, history.inspect.start)
+    return any(begun is not None and begun > cleaned for begun in begun_since)
+
+
+def _group(reference: ObjectReference) -> str:
+    return reference.api_version.rpartition("/")[0]

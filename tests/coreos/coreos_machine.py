@@ -49,7 +49,19 @@ cp "$installer" "$root/usr/local/bin/coreos-installer"
 sed "s,DEVICE,$device," "$tools/udevadm.in" >"$root/usr/local/bin/udevadm"
 chmod 755 "$root/usr/local/bin/udevadm"
 echo "$NAME_OF_THE_TEST" >/proc/sys/kernel/hostname
-exec "$@"
+[ -n "$CONTAINER_OF_THE_TEST" ] || exec "$@"
+cd "$CONTAINER_OF_THE_TEST"
+for name in dev proc sys; do mount --rbind "/$name" "$name"; done
+mkdir -p run/udev mnt/bench mnt/site mnt/tools
+mount --rbind "$root" mnt/coreos
+mount --bind "$root/run/udev" run/udev
+mount --bind "$BENCH_OF_THE_TEST" mnt/bench
+mount --bind "$SITE_OF_THE_TEST" mnt/site
+mount --bind "$tools" mnt/tools
+unset PYTHONPATH
+export PATH=/mnt/tools:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export INGOT_COREOS_ROOT=/mnt/coreos PYTHONPATH=/mnt/site:/mnt/bench PYTHONDONTWRITEBYTECODE=1
+exec chroot . python3 /mnt/bench/real_install.py
 """
 
 # What udev does after a partition table was read again: nodes for the partitions, and a record of what is on them.
@@ -88,11 +100,13 @@ class Answer:
 
 
 class Machine:
-    """One machine with one disk."""
+    """One machine with one disk. Its agent is in an environment of its own, or in the root of a container."""
 
     def __init__(self, folder: Path, installer: Path, device: str, disk: Path) -> None:
         self.name = "h1.example.com"
         """What the machine is called when the agent starts."""
+        self.boots = "bios"
+        self.container: Path | None = None
         self.disk = disk
         self.device = device
         self._folder = folder
@@ -132,17 +146,20 @@ class Machine:
     def install(self, *, instance: dict[str, Any] | None = None, **args: Any) -> Answer:
         return self._told({"install": True, "inventory": False, "args": args}, instance or {})
 
+    def boot_entries(self) -> list[str]:
+        """What the firmware was told: how efibootmgr was called."""
+        return (self._folder / "tools" / "entries").read_text().splitlines()
+
     def inspected(self) -> Answer:
         return self._told({"install": False, "inventory": True, "args": {}}, {})
 
     def _told(self, order: dict[str, Any], instance: dict[str, Any]) -> Answer:
         node = {"uuid": "6c5b3a0e-1111-4222-8333-444455556666", "instance_info": instance, "properties": {}}
-        tools = self._folder / "tools"
+        tools, site = self._folder / "tools", bench(self._folder.parent)
         tools.mkdir(exist_ok=True)
         for name in ("partprobe", "sgdisk", "mdadm", "udevadm"):
-            if shutil.which(name) is None:  # they only look, or find nothing
-                (tools / name).write_text("#!/bin/sh\nexit 0\n")
-                (tools / name).chmod(0o755)
+            if shutil.which(name) is None and self.container is None:  # they only look, or find nothing
+                _write_program(tools / name, "exit 0")
         (tools / "journalctl").write_text(f'#!/bin/sh\necho {"the journal below " * 5} "$@"\n')
         (tools / "journalctl").chmod(0o755)
         (tools / "udevadm.in").write_text(UDEVADM)  # for coreos-installer; the agent itself need not know
@@ -157,13 +174,17 @@ class Machine:
             env=without_ours(os.environ)
             | {
                 "PATH": f"{tools}:{os.environ['PATH']}",
-                "PYTHONPATH": f"{distribution(self._folder.parent)}:{HERE}",
+                "PYTHONPATH": f"{distribution(self._folder.parent)}:{site}:{HERE}",
                 "INGOT_COREOS_ROOT": inside[0],
                 "INGOT_COREOS_RETRY_PAUSE": "0.1",
                 "IPA_COREOS_IP_OPTIONS": "ip=dhcp rd.neednet=1",
                 "IPA_DEFAULT_HOSTNAME": "named-by-its-ramdisk",
                 "DISK_OF_THE_TEST": self.device,
                 "NAME_OF_THE_TEST": self.name,
+                "BOOT_OF_THE_TEST": self.boots,
+                "CONTAINER_OF_THE_TEST": str(self.container or ""),
+                "BENCH_OF_THE_TEST": str(HERE),
+                "SITE_OF_THE_TEST": str(site),
             },
             check=False,
         )
@@ -172,18 +193,28 @@ class Machine:
         return Answer(**json.loads(answer), log="\n".join([*log, ended.stderr]))
 
 
+def _write_program(file: Path, text: str) -> None:
+    file.write_text(f"#!/bin/sh\n{text}\n")
+    file.chmod(0o755)
+
+
+@cache
+def bench(folder: Path) -> Path:
+    """Where the agent finds the bench's hardware manager."""
+    info = folder / "site" / "bench-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bench\nVersion: 1\n")
+    group = "[ironic_python_agent.hardware_managers]\nbench = real_install:Bench\n"
+    (info / "entry_points.txt").write_text(group)
+    return info.parent
+
+
 @cache
 def distribution(folder: Path) -> Path:
-    """ingot-agent as it is installed, beside the bench: both are found by the agent through their entry points."""
-    site = folder / "site"
-    bench = site / "bench-1.dist-info"
-    bench.mkdir(parents=True)
-    (bench / "METADATA").write_text("Metadata-Version: 2.1\nName: bench\nVersion: 1\n")
-    group = "[ironic_python_agent.hardware_managers]\nbench = real_install:Bench\n"
-    (bench / "entry_points.txt").write_text(group)
+    """ingot-agent as it is installed; the agent finds it through its entry point."""
     build = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
     subprocess.run([sys.executable, "-c", build, folder], cwd=AGENT, check=True, capture_output=True)
     (wheel,) = folder.glob("ingot_agent-*.whl")
     with zipfile.ZipFile(wheel) as packed:
-        packed.extractall(site)
-    return site
+        packed.extractall(folder / "installed")
+    return folder / "installed"

@@ -23,7 +23,7 @@ TOKEN = "a-token-of-the-tests"
 
 
 class Bench(hardware.HardwareManager):
-    """Knows which disk the tests mean, and that this machine boots as most do."""
+    """Knows which disk the tests mean, and how this machine boots."""
 
     def evaluate_hardware_support(self) -> int:
         return int(hardware.HardwareSupport.MAINLINE)  # asked after ours, and before the agent's own
@@ -32,7 +32,7 @@ class Bench(hardware.HardwareManager):
         return os.environ["DISK_OF_THE_TEST"]
 
     def get_boot_info(self) -> Any:
-        return hardware.BootInfo("bios")
+        return hardware.BootInfo(os.environ["BOOT_OF_THE_TEST"])
 
     def list_hardware_info(self) -> dict[str, Any]:
         return {"interfaces": hardware.dispatch_to_managers("list_network_interfaces")}

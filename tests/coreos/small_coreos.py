@@ -23,7 +23,10 @@ OBJECTS: Final = {
     for content in (b"first object\n" * 4000, b"second object\n" * 700)
     if (name := hashlib.sha256(content).hexdigest())
 }
+LOADER: Final = ("shimx64.efi", "Small CoreOS")
+"""The boot loader on the EFI system partition, and the name of its entry."""
 _LINUX: Final = uuid.UUID("0fc63daf-8483-4772-8e79-3d69d8477de4")
+_EFI: Final = uuid.UUID("c12a7328-f81f-11d2-ba4b-00a0c93ec93b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +36,12 @@ class Part:
     label: str
     start: int
     length: int
+    kind: uuid.UUID = _LINUX
 
 
 PARTS: Final = (
     Part("BIOS-BOOT", 1, 1),
-    Part("EFI-SYSTEM", 2, 1),
+    Part("EFI-SYSTEM", 2, 1, _EFI),
     Part("boot", 3, 10),
     Part("root", 13, 10),
 )
@@ -50,8 +54,9 @@ def metal_image(folder: Path) -> bytes:
     head, tail = _partition_table()
     disk[: len(head)] = head
     disk[SIZE - len(tail) :] = tail
-    for part, tree in ((PARTS[2], _boot_tree(folder / "boot")), (PARTS[3], _root_tree(folder / "root"))):
-        content = _ext4(folder / f"{part.label}.img", tree, part)
+    trees = (_efi_tree(folder / "efi"), _boot_tree(folder / "boot"), _root_tree(folder / "root"))
+    for part, tree in zip(PARTS[1:], trees, strict=True):
+        content = _file_system(folder / f"{part.label}.img", tree, part)
         disk[part.start * MIB : part.start * MIB + len(content)] = content
     return bytes(disk)
 
@@ -105,22 +110,34 @@ def _boot_tree(tree: Path) -> Path:
     return tree
 
 
+def _efi_tree(tree: Path) -> Path:
+    folder = tree / "EFI" / "small"
+    folder.mkdir(parents=True)
+    (folder / "BOOTX64.CSV").write_bytes(
+        f"{LOADER[0]},{LOADER[1]},,This is the boot entry\n".encode("utf-16")
+    )
+    (folder / LOADER[0]).write_bytes(b"MZ")
+    return tree
+
+
 def _root_tree(tree: Path) -> Path:
     lay_out_objects(tree / "ostree" / "repo")
     return tree
 
 
-def _ext4(file: Path, tree: Path, part: Part) -> bytes:
+def _file_system(file: Path, tree: Path, part: Part) -> bytes:
     with file.open("wb") as made:
         made.truncate(part.length * MIB)
-    subprocess.run(["mkfs.ext4", "-q", "-F", "-L", part.label, "-d", tree, file], check=True)
+    # A real EFI system partition is FAT, which not every kernel of a virtual machine knows.
+    kind = "mkfs.ext2" if part.kind == _EFI else "mkfs.ext4"
+    subprocess.run([kind, "-q", "-F", "-L", part.label, "-d", tree, file], check=True)
     return file.read_bytes()
 
 
 def _partition_table() -> tuple[bytes, bytes]:
     sectors = SIZE // 512
     entries = b"".join(
-        _LINUX.bytes_le
+        part.kind.bytes_le
         + uuid.uuid4().bytes_le
         + struct.pack("<QQQ", part.start * 2048, (part.start + part.length) * 2048 - 1, 0)
         + part.label.encode("utf-16-le").ljust(72, b"\0")

@@ -52,6 +52,39 @@ async def test_a_host_is_provisioned_rebooted_let_go_and_emptied(site: Site, tmp
     assert told.output.splitlines()[-1] == "default/h1 was inspected"
 
 
+async def test_coreos_is_installed_with_its_ignition_config(site: Site, tmp_path: Path) -> None:
+    config = tmp_path / "worker.ign"
+    config.write_text('{"ignition": {"version": "3.4.0"}}')
+    await site.added("h1", "--wait")
+    told = await site.host("provision", "h1", "--coreos", "--ignition", str(config), "--wait")
+    assert told.exit_code == 0, told.output
+    assert "  provisioning: installing install_coreos" in told.output
+    host = await site.get("h1")
+    assert host.spec.image is not None
+    assert (host.spec.image.url, host.spec.image.format) == ("", "coreos")
+    secret = await site.client.get(SECRETS, Key("default", "h1-user-data"))
+    assert secret.text("userData") == config.read_text()
+
+
+async def test_what_coreos_cannot_read_is_refused_before_anything_is_asked_for(
+    site: Site, tmp_path: Path
+) -> None:
+    config = tmp_path / "config"
+    config.write_text("#cloud-config\n")
+    await site.added("h1", "--wait")
+    for words, expected in (
+        (["--coreos", "--ignition", str(config)], "the Ignition config is not JSON"),
+        (["--custom-deploy", "install_coreos", "--user-data", str(config)], "configured with Ignition"),
+        (["--coreos", "--format", "raw"], "choose one"),
+        ([*IMAGE, "--ignition", str(config)], "only CoreOS reads --ignition"),
+        (["--coreos", "--ignition", str(config), "--user-data", str(config)], "give one of"),
+    ):
+        told = await site.host("provision", "h1", *words)
+        assert told.exit_code == 2, told.output
+        assert expected in told.output
+    assert (await site.get("h1")).spec.image is None
+
+
 async def test_what_failed_is_tried_again_at_once(site: Site) -> None:
     await site.added("broken", "--wait")
     told = await site.host("retry", "broken", "--wait")

@@ -47,6 +47,12 @@ def _file(option: str, what: str) -> Callable[[Command], Command]:
 @click.option("--checksum", metavar="SUM|URL", default="", help="Its checksum, or where that is.")
 @click.option("--checksum-type", type=click.Choice(["md5", "sha256", "sha512", "auto"]))
 @click.option("--format", type=click.Choice(["raw", "qcow2", "vdi", "vmdk", "live-iso", "coreos"]))
+@click.option(
+    "--coreos",
+    is_flag=True,
+    help="CoreOS, as the ramdisk brings it, or the --image. Short for --format coreos.",
+)
+@_file("--ignition", "What CoreOS reads at its first boot, checked before it is sent")
 @click.option("--custom-deploy", metavar="METHOD", help="Install by this deploy step: install_coreos.")
 @_file("--user-data", "What the system reads at its first boot: cloud-init or Ignition")
 @_file("--network-data", "The network configuration of the system")
@@ -59,6 +65,8 @@ def provision(
     checksum: str,
     checksum_type: str | None,
     format: str | None,
+    coreos: bool,
+    ignition: IO[bytes] | None,
     custom_deploy: str | None,
     user_data: IO[bytes] | None,
     network_data: IO[bytes] | None,
@@ -72,7 +80,15 @@ def provision(
     \b
     ingot host provision h17 --image https://images.example/debian-12.qcow2 \\
       --checksum https://images.example/debian-12.qcow2.sha256 --format qcow2 --user-data cloud-init.yaml --wait
+    ingot host provision h17 --coreos --ignition worker.ign --wait
     """
+    if coreos and format not in (None, "coreos"):
+        raise click.UsageError(f"--coreos installs CoreOS, and --format says {format}: choose one")
+    format = "coreos" if coreos else format
+    if ignition is not None and user_data is not None:
+        raise click.UsageError(
+            "--ignition is the user data of CoreOS: give one of --ignition and --user-data"
+        )
     wish: dict[str, Any] = {}
     if image is not None or format == "coreos":
         picture = {"url": image or "", "checksum": checksum, "checksumType": checksum_type, "format": format}
@@ -84,14 +100,33 @@ def provision(
     if custom_deploy:
         wish["customDeploy"] = {"method": custom_deploy}
     if not wish:
-        raise click.UsageError("say what to install: --image URL, --format coreos, or --custom-deploy METHOD")
-    files = {"userData": user_data, "networkData": network_data, "metaData": metadata}
+        raise click.UsageError("say what to install: --image URL, --coreos, or --custom-deploy METHOD")
+    files = {"userData": ignition or user_data, "networkData": network_data, "metaData": metadata}
     data = {field: file.read() for field, file in files.items() if file is not None}
+    if format == "coreos" or custom_deploy == "install_coreos":
+        _must_be_ignition(data.get("userData", b""))
+    elif ignition is not None:
+        raise click.UsageError("only CoreOS reads --ignition: add --coreos, or give --user-data")
     run_errand(
         options,
         lambda host: installed(host, wish, data=data, replace=replace, force=force),
         prepare=_secrets(data) if data else None,
     )
+
+
+def _must_be_ignition(content: bytes) -> None:
+    """What Ignition itself would refuse, at a first boot that nobody watches, is refused here."""
+    from ingot.formats import FormatError
+    from ingot.formats.ignition import parse_ignition
+
+    if not content.strip():
+        return
+    try:
+        _, warnings = parse_ignition(content)
+    except FormatError as error:
+        raise click.UsageError(f"{error}. CoreOS is configured with Ignition, which is JSON") from error
+    for warning in warnings:
+        click.echo(f"Warning: {warning}", err=True)
 
 
 def installed(

@@ -154,24 +154,25 @@ class Room:
         settings = replace(self.settings, agent_callback_timeout=900) if patient else self.settings
         self.start("ironic", "service", "ironic", environment=settings.to_environment() | QUICK)
 
-    def start_farm(self) -> None:
+    def start_farm(self, *options: str) -> None:
         listen = f"127.0.0.1:{self._lab_port}"
         where = ("--state", str(self.state), "--listen", listen, "--agent-api", self.settings.base_url)
         profiles = ["generic"] * self._servers + list(VENDORS)
         turns = [word for profile in profiles for word in ("--profile", profile)]
         self.start(
             "lab",
-            *("lab", "farm", *where, "--count", str(len(profiles)), *turns, "--boot-seconds", "1"),
+            *("lab", "farm", *where, "--count", str(len(profiles)), *turns, "--boot-seconds", "1", *options),
             environment={},
         )
 
-    def start_operator(self) -> None:
+    def start_operator(self, **more: str) -> None:
         environment = {
             "KUBECONFIG": str(self.state / "kubeconfig"),
             "IRONIC_ENDPOINT": self._access.endpoint,
             "IRONIC_CACERT_FILE": str(self.settings.ca_file),
             "METAL3_AUTH_ROOT_DIR": str(self._auth_root),
             "DEPLOY_ISO_URL": self.lab.file.ramdisk_url,
+            **more,
         }
         push = f"127.0.0.1:{self._push_port}"
         self.start(
@@ -441,12 +442,12 @@ class Host:
                 return await ironic.node(f"{NAMESPACE}~{self.name}")
         return None
 
-    async def until_node(self, condition: Callable[[FullNode], bool], what: str) -> FullNode:
+    async def until_node(self, condition: Callable[[FullNode], bool], what: str, name: str = "") -> FullNode:
         end = time.monotonic() + PATIENCE
         async with self.room.ironic() as ironic:
             while True:
                 with contextlib.suppress(NoNode, BackendUnavailable):
-                    node = await ironic.node(f"{NAMESPACE}~{self.name}")
+                    node = await ironic.node(name or f"{NAMESPACE}~{self.name}")
                     if condition(node):
                         return node
                 if time.monotonic() > end:

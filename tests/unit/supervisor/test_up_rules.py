@@ -222,6 +222,12 @@ def test_the_operator_learns_the_ramdisk_from_the_lab_when_it_starts(tmp_path: P
         LabFile(host="127.0.0.1", depot_port=1, depot_token="t", ramdisk_url="https://depot/r.iso"),
     )
     assert dict(operator.late_environment()) == {"DEPLOY_ISO_URL": "https://depot/r.iso"}
+    over_network = plan.parts(state, PORTS, plan.make_ready(state), Wishes(network_boot=True))[-1]
+    assert set(over_network.late_environment()) == {
+        "DEPLOY_ISO_URL",
+        "DEPLOY_KERNEL_URL",
+        "DEPLOY_RAMDISK_URL",
+    }
 
 
 @pytest.mark.parametrize(

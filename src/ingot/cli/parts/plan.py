@@ -217,9 +217,7 @@ def operator(
             **({"IRONIC_USE_COREOS_IPA": "true"} if wishes.coreos is not None else {}),
         },
         # The lab says where its ramdisk is once it has started.
-        late_environment=lambda: (
-            {"DEPLOY_ISO_URL": labfile.load(state.path).ramdisk_url} if wishes.lab else {}
-        ),
+        late_environment=lambda: _ramdisks_of_lab(state, wishes) if wishes.lab else {},
         # Images first: a host that is looked at asks for its ramdisk.
         after=(
             "api-server",
@@ -231,6 +229,14 @@ def operator(
         probe=connects(port, trusted.ca_file),
         address=f"https://127.0.0.1:{port}",
     )
+
+
+def _ramdisks_of_lab(state: StateFolder, wishes: Wishes) -> Mapping[str, str]:
+    lab = labfile.load(state.path)
+    found = {"DEPLOY_ISO_URL": lab.ramdisk_url}
+    if wishes.network_boot:
+        found |= {"DEPLOY_KERNEL_URL": lab.kernel_url, "DEPLOY_RAMDISK_URL": lab.initrd_url}
+    return found
 
 
 def ingot(*arguments: str) -> Sequence[str]:

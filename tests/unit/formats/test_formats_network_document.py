@@ -78,16 +78,16 @@ def bomb(levels: int) -> bytes:
         (b"- " * 100_000, f"nested more than {DEEPEST} deep"),
         (b"- 1\n" * (MOST + 1), f"more than {MOST} values"),
         (b"#" * (LARGEST + 1), f"more than {LARGEST} are not read"),
-        (b"a: &x [*x]", "the alias *x stands for nothing, or holds itself"),
-        (b"a: *nobody", "the alias *nobody stands for nothing"),
+        (b"a: &x [*x]", "the alias 'x' stands for nothing, or holds itself"),
+        (b"a: *nobody", "the alias 'nobody' stands for nothing"),
         (b"a: 1\na: 2", "line 2: 'a' is there twice"),
         (b"? [1]\n: 2", "line 1: a key has to be text"),
-        (b"? *x\n: 2", "the alias *x stands for nothing"),
+        (b"? *x\n: 2", "the alias 'x' stands for nothing"),
         (
             b"a: !!python/object/apply:os.system [x]",
-            "the tag tag:yaml.org,2002:python/object/apply:os.system is not",
+            "the tag 'tag:yaml.org,2002:python/object/apply:os.system' is",
         ),
-        (b"a: !!binary aGk=", "line 1: the tag tag:yaml.org,2002:binary is not supported"),
+        (b"a: !!binary aGk=", "line 1: the tag 'tag:yaml.org,2002:binary' is not supported"),
         (b"a: 1\n...\n---\nb: 1", "more than one YAML document"),
         (b"a: [1", "not YAML or JSON: "),
         (b"a: \x00", "not YAML or JSON: "),
@@ -165,8 +165,11 @@ SCALARS = (
 )
 
 
+WRONG = st.one_of(SCALARS, st.lists(SCALARS, max_size=2), st.dictionaries(st.text(), SCALARS, max_size=2))
+
+
 @st.composite
-def damaged_states(draw: st.DrawFn) -> object:
+def damaged_states(draw: st.DrawFn, wrong: st.SearchStrategy[object] = WRONG) -> object:
     """A state that is right, but for one value in it."""
     state = yaml.safe_load(draw(st.sampled_from(sorted(STATES.values()))))
     place: Any = state
@@ -176,11 +179,7 @@ def damaged_states(draw: st.DrawFn) -> object:
             return state
         key = draw(st.sampled_from(keys))
         if not isinstance(place[key], dict | list) or draw(st.integers(0, 9)) == 0:
-            place[key] = draw(
-                st.one_of(
-                    SCALARS, st.lists(SCALARS, max_size=2), st.dictionaries(st.text(), SCALARS, max_size=2)
-                )
-            )
+            place[key] = draw(wrong)
             return state
         place = place[key]
 
@@ -189,6 +188,23 @@ def damaged_states(draw: st.DrawFn) -> object:
 @settings(max_examples=150)
 def test_one_wrong_value_gives_files_or_an_error_of_the_format(state: object) -> None:
     check(files_or_reason(keyfiles_of_nmstate, yaml.safe_dump(state, sort_keys=False).encode()))
+
+
+@given(damaged_states(st.just("hunter2-is-the-password")))
+def test_what_a_secret_holds_is_not_repeated(state: object) -> None:
+    text = yaml.safe_dump(state, sort_keys=False).encode()
+    made = files_or_reason(lambda text: keyfiles_of_secret({"nmstate": text}), text)
+    assert not isinstance(made, str) or "hunter2" not in made
+
+
+@pytest.mark.parametrize(
+    "text", [b"hunter2", b"[hunter2]", b"interfaces: hunter2", b"a: *hunter2", b"!hunter2 {}", b"{hunter2"]
+)
+def test_a_secret_that_holds_something_else_is_not_repeated(text: bytes) -> None:
+    for key in ("nmstate", "networkData"):
+        with pytest.raises(FormatError) as refused:
+            keyfiles_of_secret({key: text})
+        assert "hunter2" not in str(refused.value)
 
 
 def test_a_thousand_interfaces_are_a_thousand_files() -> None:

@@ -19,10 +19,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from ingot.formats.errors import FormatError
-from ingot.formats.network.document import shown
 from ingot.formats.network.keyfile import Setting, keyfile
 from ingot.formats.network.model import Identifier, Interface, Ip, Kind, Method, State, Wanted
 from ingot.formats.network.placing import Placed, place
+from ingot.formats.network.telling import shown
 from ingot.formats.network.values import file_name
 from ingot.formats.network.wiring import Wired
 

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 import yaml
 
 from ingot.formats.errors import FormatError, UnsupportedFormat
+from ingot.formats.network.telling import shown
 
 Value: TypeAlias = "bool | int | float | str | list[Value] | dict[str, Value] | None"
 
@@ -78,7 +79,7 @@ class _Builder:
             case yaml.AliasEvent():
                 if event.anchor not in self.anchors:
                     raise FormatError(
-                        f"{_line(event)}: the alias *{event.anchor} stands for nothing, or holds itself"
+                        f"{_line(event)}: the alias {shown(event.anchor)} stands for nothing, or holds itself"
                     )
                 value, size = self.anchors[event.anchor]
                 self._add(value, size, event)
@@ -89,7 +90,7 @@ class _Builder:
 
     def _scalar(self, event: yaml.ScalarEvent) -> None:
         if event.tag is not None and event.tag != "!":
-            raise UnsupportedFormat(f"{_line(event)}: the tag {event.tag} is not supported")
+            raise UnsupportedFormat(f"{_line(event)}: the tag {shown(event.tag)} is not supported")
         top = self.stack[-1] if self.stack else None
         if top is not None and isinstance(top.made, dict) and top.key is None:
             if event.value in top.made:
@@ -103,7 +104,7 @@ class _Builder:
 
     def _open(self, event: yaml.CollectionStartEvent) -> None:
         if event.tag is not None and event.tag != "!":
-            raise UnsupportedFormat(f"{_line(event)}: the tag {event.tag} is not supported")
+            raise UnsupportedFormat(f"{_line(event)}: the tag {shown(event.tag)} is not supported")
         made: list[Value] | dict[str, Value] = [] if isinstance(event, yaml.SequenceStartEvent) else {}
         first = self.count
         self._add(made, 1, event)
@@ -143,18 +144,6 @@ def _resolved(text: str) -> Value:
     if _FLOAT.fullmatch(text) and math.isfinite(number := float(text)):
         return number
     return text
-
-
-def shown(value: object) -> str:
-    """A value for a message, never longer than a line has room for."""
-    text = (
-        repr(value)
-        if not isinstance(value, dict | list)
-        else "a mapping"
-        if isinstance(value, dict)
-        else "a list"
-    )
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _line(event: yaml.Event) -> str:

@@ -15,7 +15,7 @@ from ipaddress import IPv6Address
 from typing import Final
 
 from ingot.formats.errors import FormatError
-from ingot.formats.network.document import Value, shown
+from ingot.formats.network.document import Value
 from ingot.formats.network.keyfile import Setting
 from ingot.formats.network.model import (
     Identifier,
@@ -35,6 +35,7 @@ from ingot.formats.network.nmstate.interfaces import LARGEST_MTU, check_interfac
 from ingot.formats.network.nmstate.resolver import read_server
 from ingot.formats.network.nmstate.vlans import HIGHEST_VLAN
 from ingot.formats.network.reading import Fields
+from ingot.formats.network.telling import shown
 from ingot.formats.network.values import (
     Network,
     address_of,

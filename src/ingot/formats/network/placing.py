@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ingot.formats.errors import FormatError, UnsupportedFormat
-from ingot.formats.network.document import shown
 from ingot.formats.network.keyfile import Setting
 from ingot.formats.network.model import (
     LOOPBACK,
@@ -26,6 +25,7 @@ from ingot.formats.network.model import (
     State,
     Wanted,
 )
+from ingot.formats.network.telling import shown
 from ingot.formats.network.values import written
 from ingot.formats.network.wiring import Names, Wired, wire
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NoReturn
 
 from ingot.formats.errors import FormatError, UnsupportedFormat
-from ingot.formats.network.document import Value, shown
+from ingot.formats.network.document import Value
+from ingot.formats.network.telling import shown
 
 _TRUTHS: Final = {"1": True, "true": True, "yes": True, "on": True, "y": True} | {
     "0": False, "false": False, "no": False, "off": False, "n": False
@@ -131,7 +132,7 @@ class Fields:
 
     def done(self) -> None:
         for key in self._left:
-            self.refuse(shown(key)[1:-1], "is not supported")
+            self.refuse(key if key.isprintable() and len(key) <= 60 else shown(key), "is not supported")
 
 
 def text_of(value: Value, path: str) -> str:

@@ -15,6 +15,7 @@ from ingot.formats.network.connections import keyfiles
 from ingot.formats.network.document import Value, parse_document
 from ingot.formats.network.network_data import wanted_of_network_data
 from ingot.formats.network.nmstate import wanted_of_nmstate
+from ingot.formats.network.telling import discreet
 
 _OPENSTACK: Final = frozenset({"links", "networks", "services"})
 _NMSTATE: Final = frozenset({"interfaces", "routes", "route-rules", "dns-resolver", "hostname"})
@@ -32,14 +33,18 @@ def keyfiles_of_network_data(text: bytes) -> dict[str, bytes]:
 
 
 def keyfiles_of_secret(data: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The keyfiles of the network data in a Secret; a Secret that asks for no interface at all is a mistake."""
+    """The keyfiles of the network data in a Secret; one that asks for no interface at all is a mistake.
+
+    Errors name fields and do not repeat what is in them. A long text takes a while: not for an event loop.
+    """
     key = next((key for key in _KEYS if key in data), None)
     if key is None:
         raise FormatError("the Secret has neither the key nmstate nor the key networkData")
     try:
-        document = parse_document(data[key])
-        openstack = key != "nmstate" and _is_openstack(document)
-        files = keyfiles(wanted_of_network_data(document) if openstack else wanted_of_nmstate(document))
+        with discreet():
+            document = parse_document(data[key])
+            openstack = key != "nmstate" and _is_openstack(document)
+            files = keyfiles(wanted_of_network_data(document) if openstack else wanted_of_nmstate(document))
     except FormatError as error:
         raise type(error)(f"{key}: {error}") from error
     if not files:

@@ -11,7 +11,7 @@ from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, 
 from typing import Final, TypeAlias
 
 from ingot.formats.errors import FormatError
-from ingot.formats.network.document import shown
+from ingot.formats.network.telling import shown
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 from ingot.formats.errors import FormatError
-from ingot.formats.network.document import shown
 from ingot.formats.network.keyfile import Setting
 from ingot.formats.network.model import LOOPBACK, Interface, Kind, State
+from ingot.formats.network.telling import shown
 from ingot.formats.network.values import interface_name
 
 

@@ -7,9 +7,9 @@ from ipaddress import IPv6Address
 from typing import Final
 
 from ingot.formats.errors import FormatError, UnsupportedFormat
-from ingot.formats.network.document import shown
 from ingot.formats.network.model import Resolver, Server
 from ingot.formats.network.reading import Fields
+from ingot.formats.network.telling import shown
 from ingot.formats.network.values import ip_address, search_domain
 
 _OPTIONS: Final = frozenset({

@@ -198,6 +198,29 @@ def test_a_port_that_is_taken_is_an_error_and_leaves_nothing(shelf: Shelf) -> No
         assert handles() <= before
 
 
+async def test_a_server_listens_at_every_address_that_a_name_stands_for(shelf: Shelf) -> None:
+    async with ImageServer(shelf, listen=("", 0), tls=None, ready=lambda: True) as server:
+        for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+            with contextlib.closing(socket.socket(family)) as client:
+                if family == socket.AF_INET6 and not _is_here(address):
+                    continue
+                await asyncio.get_running_loop().sock_connect(_unblocked(client), (address, server.port))
+
+
+def _is_here(address: str) -> bool:
+    with contextlib.closing(socket.socket(socket.AF_INET6)) as probe:
+        try:
+            probe.bind((address, 0))
+        except OSError:
+            return False
+        return True
+
+
+def _unblocked(client: socket.socket) -> socket.socket:
+    client.setblocking(False)
+    return client
+
+
 class TestTheAccessLog:
     def test_says_one_line_for_all_that_was_read_in_a_row_and_never_the_name(
         self, shelf: Shelf, caplog: pytest.LogCaptureFixture

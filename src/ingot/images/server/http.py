@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from ingot.images.server.conversation import House, Patience
+from ingot.images.server.listening import listeners
 from ingot.images.server.loop import Loop
 from ingot.images.server.shelf import Shelf
 from ingot.images.server.wire import PlainWire, TlsWire, Wire
@@ -27,7 +28,6 @@ log = logging.getLogger(__name__)
 
 CONNECTIONS: Final = 2_000
 THREADS: Final = 2
-_BACKLOG: Final = 1_024
 _AT_ONCE: Final = 64
 _GRACE: Final = 3.0
 _NO_MORE_HANDLES: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -65,10 +65,11 @@ class ImageServer:
             stack.push_async_callback(self._stop)
             for loop in self._loops:
                 loop.start()
-            for listener in await self._listeners():
+            for listener in await listeners(self._host, self.port):
                 stack.callback(listener.close)
                 self._hear(listener)
                 stack.callback(asyncio.get_running_loop().remove_reader, listener)
+                self.port = listener.getsockname()[1]
             if self._tls is not None:
                 renewing = asyncio.create_task(self._tls.keep())
                 stack.callback(renewing.cancel)
@@ -85,26 +86,6 @@ class ImageServer:
             loop.stop(_GRACE)
         for loop in self._loops:
             await asyncio.to_thread(loop.join)
-
-    async def _listeners(self) -> list[socket.socket]:
-        """One for each address that the host has; all of them at the same port."""
-        found = await asyncio.get_running_loop().getaddrinfo(
-            self._host or None, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )
-        with contextlib.ExitStack() as stack:
-            listeners = []
-            for family, address in dict.fromkeys((family, address) for family, *_, address in found):
-                listener = stack.enter_context(socket.socket(family, socket.SOCK_STREAM))
-                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                if family == socket.AF_INET6:
-                    listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-                listener.bind((address[0], self.port, *address[2:]))
-                listener.listen(_BACKLOG)
-                listener.setblocking(False)
-                self.port = listener.getsockname()[1]
-                listeners.append(listener)
-            stack.pop_all()
-        return listeners
 
     def _hear(self, listener: socket.socket) -> None:
         if listener.fileno() >= 0:  # it may have been closed while it rested

@@ -86,7 +86,8 @@ def saturated(servers: Sequence[Server], ca: Path, seconds: float, rounds: int) 
             *(f"{rate:,.0f} MB/s" for rate in rates.values()),
             *(f"{cost:.2f} s" for cost in costs.values()),
         ]
-        rows.append([*row, f"{rates['Ingot'] / rates.get('nginx', rates['Ingot']):.2f}", f"{client:.0%}"])
+        ratio = f"{rates['Ingot'] / rates['nginx']:.2f}" if "nginx" in rates else "-"
+        rows.append([*row, ratio, f"{client:.0%}"])
     names = [server.name for server in servers]
     said(table(["", *names, *(f"{name}: CPU a GB" for name in names), "ratio", "client's CPU"], rows))
 

@@ -17,6 +17,8 @@ class ImageHost:
         self.script: deque[int | str] = deque()
         self.says_length = True
         self.asked: list[str] = []
+        self.told: list[str | None] = []
+        """What each request said about who asks."""
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
@@ -38,6 +40,7 @@ class ImageHost:
             def do_GET(self) -> None:
                 path = self.path.partition("?")[0]
                 host.asked.append(path)
+                host.told.append(self.headers.get("Authorization"))
                 content = host.files.get(path)
                 turn = host.script.popleft() if host.script else 200 if content is not None else 404
                 elsewhere = isinstance(turn, str) and turn != "cut"

@@ -5,6 +5,7 @@ Answers that will not change (not found, forbidden) are hopeless; all else may b
 
 from __future__ import annotations
 
+import base64
 import http.client
 import ssl
 import urllib.error
@@ -12,6 +13,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from ingot_agent.errors import Failed, Hopeless
 from ingot_agent.order import shown
@@ -53,11 +55,22 @@ def opener(context: ssl.SSLContext) -> Opener:
 
     def opened(url: str) -> Opened:
         with told(url):
-            answer = director.open(url, timeout=PATIENCE)
+            answer = director.open(_request(url), timeout=PATIENCE)
             assert isinstance(answer, http.client.HTTPResponse)
             return answer
 
     return opened
+
+
+def _request(url: str) -> urllib.request.Request:
+    """The request for this URL. A password in it is for the server that it names, and for none that it redirects to."""
+    parts = urlsplit(url)
+    who, _, where = parts.netloc.rpartition("@")
+    request = urllib.request.Request(urlunsplit(parts._replace(netloc=where)))  # noqa: S310 - the opener knows no other schemes
+    if who:
+        told = base64.b64encode(unquote(who).encode()).decode()
+        request.add_unredirected_header("Authorization", f"Basic {told}")
+    return request
 
 
 def text_at(url: str, opened: Opener) -> str:

@@ -189,8 +189,6 @@ def _image(instance: Mapping[str, Any]) -> Image | None:
     parts = urlsplit(url)
     if parts.scheme.lower() not in ("http", "https") or not parts.hostname:
         raise Refused(f"the image {shown(url)} is not at an http or https URL.")
-    if "@" in parts.netloc:
-        raise Refused(f"the URL of the image {shown(url)} has a password in it, which is not supported.")
     if parts.path.lower().endswith(".iso"):
         raise Refused(
             f"the image {shown(url)} is an ISO; what is written to a disk is the metal image (raw, raw.gz, raw.xz)."

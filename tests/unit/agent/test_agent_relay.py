@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import http.client
 import ssl
+from base64 import b64encode
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -102,6 +103,17 @@ def test_an_image_may_be_elsewhere(images: ImageHost) -> None:
     images.script.append(f"{images.url}/a.raw")
     with Relay(f"{images.url}/b.raw", sha(IMAGE), OPENED) as relay:
         assert taken(relay.url) == (200, IMAGE, True)
+
+
+def test_a_password_in_the_url_is_for_its_server_alone(images: ImageHost) -> None:
+    with ImageHost.running() as other:
+        other.files["/a.raw"] = IMAGE
+        images.script.append(f"{other.url}/a.raw")
+        url = images.url.replace("//", "//me:p%40ss@")
+        with Relay(f"{url}/a.raw", sha(IMAGE), OPENED) as relay:
+            assert taken(relay.url)[1] == IMAGE
+        assert images.told == [f"Basic {b64encode(b'me:p@ss').decode()}"]
+        assert other.told == [None]
 
 
 @pytest.mark.parametrize("elsewhere", ["file:///etc/passwd", "ftp://127.0.0.1:1/a"])

@@ -19,6 +19,7 @@ from ingot.api.meta import Condition, Key
 from ingot.api.preprovisioningimage import PREPROVISIONING_IMAGES, PreprovisioningImage
 from ingot.images.controller import ImageController, ImageSettings, Listen, serving
 from ingot.images.controller.statuses import condition_of
+from ingot.images.ramdisk import AgentSettings, SettingsError
 from ingot.images.release.building import Ingredients, build
 from ingot.images.release.layout import Layout
 from ingot.kube import Client, EventRecorder, Manager, NotFound
@@ -62,11 +63,13 @@ class Room:
         self.namespace = namespace
         self.folder = folder
         self.agent = agent_settings()
+        self.wrong = ""
+        """What is wrong with the settings by now."""
         self._authority = Authority(folder / "ca")
         self.settings = ImageSettings(
             **{
                 "state": folder / "state",
-                "agent": lambda: self.agent,
+                "agent": self._read_agent_settings,
                 "listen": Listen("127.0.0.1", 0),
                 "look_every": 0.05,
                 "architecture": "x86_64",
@@ -76,6 +79,11 @@ class Room:
         self._stack = AsyncExitStack()
         self._running: asyncio.Task[None] | None = None
         self.controller: ImageController | None = None
+
+    def _read_agent_settings(self) -> AgentSettings:
+        if self.wrong:
+            raise SettingsError(self.wrong)
+        return self.agent
 
     async def start(self) -> None:
         tls = ServingTls(lambda: self._authority.issue(self.folder, "images", ["127.0.0.1"]))

@@ -171,7 +171,7 @@ class ImageReconciler:
             architecture=image.spec.architecture,
             network=NetworkDataStatus(name=image.spec.network_data_name, version=version),
             image_url=self._publisher.publish(_owner(image), made.image, _FILES[chosen.format]),
-            kernel_url=self._keeper.kernel_url(base) if chosen.format == "initrd" else "",
+            kernel_url=self._keeper.kernel_url(chosen.maker) if chosen.format == "initrd" else "",
             kernel_params=made.kernel_params,
             version=base.version,
             trouble=chosen.trouble,

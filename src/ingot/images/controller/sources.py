@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -38,6 +38,10 @@ class Found(Protocol):
     @property
     def payload(self) -> Payload | None:
         """What is to be read again in the background."""
+
+    @property
+    def paths(self) -> Mapping[str, Path]:
+        """The file of each architecture."""
 
     def load(self) -> dict[str, Base | BaseError]:
         """Verify everything; by architecture, what can be used and what is wrong with the rest. Blocks for seconds."""
@@ -85,6 +89,10 @@ class PayloadFound:
     @property
     def identity(self) -> str:
         return f"{self.payload.digest} in {self.payload.folder}"
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        return {architecture: image.iso.path for architecture, image in self.payload.images.items()}
 
     def load(self) -> dict[str, Base | BaseError]:
         return {architecture: self._loaded(architecture) for architecture in self.payload.images}
@@ -148,6 +156,10 @@ class FilesFound:
     @property
     def identity(self) -> str:
         return repr(sorted(self.files.items()))
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        return {architecture: seen.path for architecture, seen in self.files.items()}
 
     def load(self) -> dict[str, Base | BaseError]:
         return {architecture: _loaded(architecture, seen) for architecture, seen in self.files.items()}

@@ -30,7 +30,6 @@ from ingot.images.ramdisk import (
 )
 from ingot.images.release import PayloadError
 from ingot.images.release.checking import BackgroundCheck
-from ingot.images.server import Image
 
 log = logging.getLogger(__name__)
 
@@ -75,10 +74,10 @@ class StockKeeper:
         self._used = _Ingredients()
         self._agent: AgentSettings | None = None
         self._bases: dict[str, Base] = {}
-        self._kernels: dict[str, Image] = {}
-        """By the hash of the base."""
         self._wrong: dict[str, str] = {}
-        """What the newest look says, by architecture or for all."""
+        """What is wrong with what is there now, by architecture or for all."""
+        self._unfit: dict[str, str] = {}
+        """By architecture, why base and settings do not go together."""
         self._identity = ""
         self._retry_at = 0.0
         self._check: BackgroundCheck | None = None
@@ -107,15 +106,12 @@ class StockKeeper:
         self._wrong.pop(ALL, None)
         await self._look_at_settings()
         await self._look_at_source()
-        ingredients = _Ingredients(self._agent, dict(self._bases))
-        makers, troubles = self.stock.makers, dict(self._wrong)
+        ingredients, makers = _Ingredients(self._agent, dict(self._bases)), self.stock.makers
         if ingredients != self._used:
-            makers, more = await asyncio.to_thread(self._made, ingredients)
+            makers, self._unfit = await asyncio.to_thread(self._made, ingredients)
             self._used = ingredients
             self._publish(makers)
-            self._wrong |= more
-            troubles |= more
-        stock = Stock(makers, troubles)
+        stock = Stock(makers, {**self._unfit, **self._wrong})
         if stock != self.stock or not self._known.is_set():
             self._note(stock)
             self.stock = stock
@@ -137,10 +133,20 @@ class StockKeeper:
         except SourceError as error:
             self._wrong[ALL] = str(error)
             self._identity = ""
-            return
-        retry = self._retry_at and _now() >= self._retry_at
-        if found.identity != self._identity or retry:
-            await self._load(found)
+        else:
+            retry = self._retry_at and _now() >= self._retry_at
+            if found.identity != self._identity or retry:
+                await self._load(found)
+        if self._wrong:
+            await self._drop_what_is_gone()
+
+    async def _drop_what_is_gone(self) -> None:
+        """What is served although there is something newer lies where it lay, and may be gone by now."""
+        for architecture, base in list(self._bases.items()):
+            if not await asyncio.to_thread(base.is_there):
+                self._bases.pop(architecture, None)
+                if ALL not in self._wrong:
+                    self._wrong.setdefault(architecture, f"{base.iso.path} is gone")
 
     async def _load(self, found: Found) -> None:
         if self._check is not None:
@@ -149,7 +155,12 @@ class StockKeeper:
         loaded = await asyncio.to_thread(found.load)
         bad = {name: str(base) for name, base in loaded.items() if isinstance(base, BaseError)}
         good = {name: base for name, base in loaded.items() if isinstance(base, Base)}
-        kept = {name: self._bases[name] for name in bad if name in self._bases}
+        # What lies in the very file that is bad now is not the old image any more.
+        kept = {
+            name: base
+            for name, base in self._bases.items()
+            if name in bad and base.iso.path != found.paths[name]
+        }
         self._bases = {**good, **kept}
         self._wrong = {name: why for name, why in self._wrong.items() if name == ALL} | bad
         self._identity = found.identity
@@ -179,39 +190,46 @@ class StockKeeper:
     def _made(self, ingredients: _Ingredients) -> tuple[dict[str, RamdiskMaker], dict[str, str]]:
         """Runs in a thread."""
         makers: dict[str, RamdiskMaker] = {}
-        troubles: dict[str, str] = {}
+        unfit: dict[str, str] = {}
         folder = self._settings.state / "made"
         if not self._known.is_set():
             forget_others(folder, {base.sha256 for base in ingredients.bases.values()})
         for architecture, base in ingredients.bases.items():
             if ingredients.agent is None:
                 break
+            before = self.stock.makers.get(architecture)
             try:
-                if base.sha256 not in self._kernels:
-                    self._kernels[base.sha256] = kernel_of(base, folder)
+                same = before is not None and before.base == base
+                kernel = before.kernel if before is not None and same else kernel_of(base, folder)
                 minimal = minimal_of(base, folder) if self._settings.minimal_iso else None
                 if self._settings.minimal_iso and minimal is None:
                     log.warning("%s has no recipe for a minimal image; it is served whole", base.version)
                 makers[architecture] = RamdiskMaker(
-                    base, ingredients.agent, rootfs_url=self._rootfs_url(base), minimal=minimal
+                    base,
+                    ingredients.agent,
+                    rootfs_url=self._rootfs_url(base),
+                    kernel=kernel,
+                    minimal=minimal,
                 )
             except BaseError as error:
-                troubles[architecture] = str(error)
-        return makers, troubles
+                unfit[architecture] = str(error)
+                if before is not None:
+                    makers[architecture] = before
+        return makers, unfit
 
     def _rootfs_url(self, base: Base) -> str:
         return self._publisher.url(_owner(base), base.rootfs_image(), _rootfs_file(base))
 
-    def kernel_url(self, base: Base) -> str:
-        return self._publisher.url(_owner(base), self._kernels[base.sha256], KERNEL)
+    def kernel_url(self, maker: RamdiskMaker) -> str:
+        return self._publisher.url(_owner(maker.base), maker.kernel, KERNEL)
 
     def _publish(self, makers: Mapping[str, RamdiskMaker]) -> None:
         """Kernels and root file systems, which all hosts share."""
-        bases = [maker.base for maker in makers.values()]
-        for base in bases:
+        for maker in makers.values():
+            base = maker.base
             self._publisher.publish(_owner(base), base.rootfs_image(), _rootfs_file(base))
-            self._publisher.publish(_owner(base), self._kernels[base.sha256], KERNEL)
-        now = {_owner(base) for base in bases}
+            self._publisher.publish(_owner(base), maker.kernel, KERNEL)
+        now = {_owner(maker.base) for maker in makers.values()}
         for maker in self.stock.makers.values():
             if _owner(maker.base) not in now:
                 self._publisher.settle(_owner(maker.base), "", now=_now())

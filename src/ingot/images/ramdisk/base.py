@@ -74,6 +74,13 @@ class Base:
         except OSError as error:
             raise BaseError(f"{iso.path}, for {architecture}, cannot be read: {error.strerror}") from error
 
+    def is_there(self) -> bool:
+        """Whether its file still is, by a look from outside."""
+        try:
+            return self.iso.path.stat().st_size >= self.iso.offset + self.iso.length
+        except OSError:
+            return False
+
     def kernel_image(self) -> Image:
         """To be served as it is."""
         return self._whole(self.kernel)

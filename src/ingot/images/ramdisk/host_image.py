@@ -49,7 +49,9 @@ def kernel_params(settings: AgentSettings, rootfs_url: str) -> str:
         )
     )
     if problem := kernel_arguments.problem_with(made):
-        raise BaseError(f"the URL of the root file system, {rootfs_url}, cannot be an argument: {problem}")
+        raise BaseError(
+            f"IP_OPTIONS and the URL of the root file system cannot be arguments of the kernel: {problem}"
+        )
     return made
 
 
@@ -57,11 +59,18 @@ class RamdiskMaker:
     """Makes hosts' images out of one base, with one set of settings. Reads what they share when it is made, and blocks then."""
 
     def __init__(
-        self, base: Base, settings: AgentSettings, *, rootfs_url: str, minimal: Minimal | None = None
+        self,
+        base: Base,
+        settings: AgentSettings,
+        *,
+        rootfs_url: str,
+        kernel: Image | None = None,
+        minimal: Minimal | None = None,
     ) -> None:
-        """With `minimal`, ISO images are made of that. Raises `BaseError`."""
+        """`kernel` where it is not the one in the ISO image. With `minimal`, ISO images are made of that. Raises `BaseError`."""
         self.base: Final = base
         self.settings: Final = settings
+        self.kernel: Final = kernel or base.kernel_image()
         self.kernel_params: Final = kernel_params(settings, rootfs_url)
         self._boot = minimal.iso if minimal else base.iso
         self._sha256 = minimal.sha256 if minimal else base.sha256

@@ -110,12 +110,13 @@ def _inspector_urls(text: str) -> tuple[str, ...]:
 def _pull_secret(text: str, file: Path) -> Secret:
     if text:
         return checks.pull_secret("IRONIC_AGENT_PULL_SECRET", text)
-    if not file.exists():
-        return NO_SECRET
     try:
-        content = _content("The pull secret", str(file)).decode()
-    except UnicodeDecodeError:
-        raise SettingsError(f"{file}, the pull secret, is not text.") from None
+        content = file.read_text()
+    except FileNotFoundError:
+        return NO_SECRET
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise SettingsError(f"{file}, the pull secret, cannot be read: {why}.") from None
     return checks.pull_secret(str(file), content)
 
 

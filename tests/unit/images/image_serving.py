@@ -92,11 +92,19 @@ class Got:
 class Client:
     """One connection."""
 
-    def __init__(self, port: int, context: ssl.SSLContext | None = None) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=30)
-        if context is not None:
-            self.socket = context.wrap_socket(self.socket, server_hostname="127.0.0.1")
+    def __init__(
+        self, port: int, context: ssl.SSLContext | None = None, *, over: socket.socket | None = None
+    ) -> None:
+        self.socket = over or socket.socket()
         self._came = b""
+        try:
+            self.socket.settimeout(30)
+            self.socket.connect(("127.0.0.1", port))
+            if context is not None:
+                self.socket = context.wrap_socket(self.socket, server_hostname="127.0.0.1")
+        except BaseException:
+            self.socket.close()
+            raise
 
     def __enter__(self) -> Client:
         return self

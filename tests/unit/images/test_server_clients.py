@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
+import resource
 import socket
 import struct
 import threading
@@ -63,6 +65,14 @@ def handles() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
+def with_a_window_of(size: int, port: int) -> socket.socket:
+    """A connection that takes so many bytes before somebody reads them."""
+    made = socket.socket()
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
+    made.connect(("127.0.0.1", port))
+    return made
+
+
 def test_parallel_ranges_of_one_image_do_not_mix(shelf: Shelf, whole: bytes) -> None:
     def read(number: int) -> None:
         with Client(port) as client:
@@ -76,9 +86,7 @@ def test_parallel_ranges_of_one_image_do_not_mix(shelf: Shelf, whole: bytes) -> 
 
 
 def test_a_slow_client_gets_every_byte_while_others_are_served(shelf: Shelf, whole: bytes) -> None:
-    with serving(shelf, threads=1) as port, socket.socket() as slow:
-        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        slow.connect(("127.0.0.1", port))
+    with serving(shelf, threads=1) as port, with_a_window_of(16_384, port) as slow:
         slow.sendall(f"GET /images/{A} HTTP/1.0\r\n\r\n".encode())
         with Client(port) as client:
             assert client.get().body == whole
@@ -108,9 +116,7 @@ def test_clients_that_go_away_in_the_middle_leave_nothing_behind(shelf: Shelf) -
 def test_who_says_nothing_or_takes_nothing_is_left(shelf: Shelf, said: bytes) -> None:
     with serving(shelf, patience=LIMITED) as port:
         before = handles()
-        with contextlib.closing(socket.socket()) as still:
-            still.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            still.connect(("127.0.0.1", port))
+        with with_a_window_of(4096, port) as still:
             still.sendall(said)
             eventually(lambda: handles() > before + 1)
             eventually(lambda: handles() <= before + 1)
@@ -130,9 +136,7 @@ def test_a_head_that_trickles_in_has_a_deadline(shelf: Shelf) -> None:
 
 
 def test_a_client_that_is_slow_but_goes_on_is_not_left(shelf: Shelf) -> None:
-    with serving(shelf, patience=LIMITED) as port, socket.socket() as slow:
-        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
-        slow.connect(("127.0.0.1", port))
+    with serving(shelf, patience=LIMITED) as port, with_a_window_of(65_536, port) as slow:
         slow.sendall(f"GET /images/{A} HTTP/1.0\r\nHost: h\r\n\r\n".encode())
         came, began = 0, time.monotonic()
         while some := slow.recv(262_144, socket.MSG_WAITALL):
@@ -196,6 +200,23 @@ def test_a_port_that_is_taken_is_an_error_and_leaves_nothing(shelf: Shelf) -> No
         with pytest.raises(OSError, match="in use"):
             asyncio.run(again())
         assert handles() <= before
+
+
+def test_a_process_that_has_no_handles_left_accepts_again_when_it_has(
+    shelf: Shelf, caplog: pytest.LogCaptureFixture
+) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with serving(shelf) as port:
+        ours = socket.socket()
+        os.close(lowest_free := os.dup(0))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, hard))
+        try:
+            client = Client(port, over=ours)
+            eventually(lambda: "no connection can be accepted" in caplog.text)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        with client:
+            assert client.get(range="bytes=0-1").status == 206
 
 
 async def test_a_server_listens_at_every_address_that_a_name_stands_for(shelf: Shelf) -> None:

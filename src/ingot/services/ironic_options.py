@@ -313,6 +313,13 @@ def _boot_files(settings: IronicSettings) -> Iterator[Option]:
     yield Option("pxe", "images_path", str(settings.paths.images), reason)
     yield Option("pxe", "instance_master_path", str(settings.paths.master_images), reason)
     yield Option("pxe", "tftp_master_path", str(settings.paths.tftp_masters), reason)
+    if settings.use_coreos:
+        yield Option(
+            "pxe",
+            "image_cache_size",
+            "2048",
+            "MiB. Each host has an initramfs of its own: a copy that is kept is seldom asked for again.",
+        )
 
 
 def _network_boot(settings: IronicSettings) -> Iterator[Option]:

@@ -124,6 +124,7 @@ def test_a_coreos_ramdisk_is_told_what_coreos_is_told_and_its_image_stays_where_
     for group in ("pxe", "redfish"):
         assert conf[group]["kernel_append_params"] == "fips=1 console=ttyS0"
     assert conf["deploy"]["ramdisk_image_download_source"] == "http"
+    assert conf["pxe"]["image_cache_size"] == "2048"
 
 
 def test_machines_that_boot_over_the_network_get_our_scripts_and_are_sent_to_their_disk_afterwards() -> None:

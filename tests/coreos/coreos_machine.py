@@ -129,7 +129,7 @@ class Machine:
         disk = folder / "disk"
         with disk.open("wb") as made:
             made.truncate(SIZE + (8 << 20))  # larger than the image, as real disks are
-        words = ["losetup", "--find", "--show", "--partscan", disk]
+        words = ["losetup", "--find", "--show", "--partscan", str(disk)]
         device = subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
         try:
             yield cls(folder, installer, device, disk)

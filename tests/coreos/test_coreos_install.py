@@ -59,7 +59,7 @@ def osmet(folder: Path, image: bytes) -> Path:
     """What a live image carries of the disk that it was made from, packed by coreos-installer itself."""
     disk, packed = folder / "golden", folder / "metal.osmet"
     disk.write_bytes(image)
-    attach = ["losetup", "--find", "--show", "--partscan", disk]
+    attach = ["losetup", "--find", "--show", "--partscan", str(disk)]
     device = subprocess.run(attach, capture_output=True, text=True, check=True).stdout.strip()
     try:
         subprocess.run(["partx", "-u", device], check=True, capture_output=True)

@@ -16,9 +16,10 @@ from ingot_agent.transcript import LONGEST_REASON, Transcript, is_hopeless, prog
 ROOT = Path("/mnt/coreos")
 
 
-def words(order: Order, **more: str | None) -> list[str]:
-    given = {"device": "/dev/sda", "ignition_file": None, "image_url": None} | more
-    return command.install(order, root=ROOT, **given)  # type: ignore[arg-type]
+def words(
+    order: Order, *, device: str = "/dev/sda", ignition_file: str | None = None, image_url: str | None = None
+) -> list[str]:
+    return command.install(order, root=ROOT, device=device, ignition_file=ignition_file, image_url=image_url)
 
 
 def test_without_an_image_the_install_is_offline() -> None:

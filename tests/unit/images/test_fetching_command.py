@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import lzma
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -18,6 +19,7 @@ from unruly_server import Cuts, File, Says, Stalls, UnrulyServer, unruly
 from ingot.cli.main import main
 
 KERNEL, INITRAMFS = b"kernel" * 1000, b"initramfs" * 1000
+DISK = bytes(100_000)
 
 
 @pytest.fixture
@@ -26,6 +28,7 @@ async def server() -> AsyncIterator[UnrulyServer]:
         for name in ("x86_64.iso", "aarch64.iso"):
             made.files[f"/{name}"] = File(name.encode() * 100_000)
         made.files["/kernel"], made.files["/initramfs"] = File(KERNEL), File(INITRAMFS)
+        made.files["/disk.raw.xz"] = File(lzma.compress(DISK))
         yield made
 
 
@@ -37,6 +40,8 @@ def stream(server: UnrulyServer, folder: Path) -> Path:
     def architecture(name: str) -> dict[str, Any]:
         formats: dict[str, Any] = {"iso": {"disk": part(f"/{name}.iso")}}
         if name == "x86_64":
+            unpacked = {"uncompressed-sha256": hashlib.sha256(DISK).hexdigest()}
+            formats["raw.xz"] = {"disk": part("/disk.raw.xz") | unpacked}
             formats["pxe"] = {"kernel": part("/kernel"), "initramfs": part("/initramfs")}
         return {"artifacts": {"metal": {"release": "9.6", "formats": formats}}}
 
@@ -77,6 +82,17 @@ async def test_a_format_with_parts_comes_whole(server: UnrulyServer, tmp_path: P
         ("initramfs", str(tmp_path / "initramfs")),
     ]
     assert (tmp_path / "kernel").read_bytes() == KERNEL
+
+
+async def test_a_disk_is_unpacked_and_not_fetched_again(server: UnrulyServer, tmp_path: Path) -> None:
+    folder = tmp_path / "images"
+    words = ["--stream-file", stream(server, tmp_path), "-a", "x86_64", "-f", "raw.xz", "-d", "-C", folder]
+    assert (await run(*words)).stdout == f"{folder / 'disk.raw'}\n"
+    assert [path.name for path in folder.iterdir()] == ["disk.raw"]
+    assert (folder / "disk.raw").read_bytes() == DISK
+    (told,) = json.loads((await run(*words, "-o", "json")).stdout)
+    assert (told["reused"], told["sha256"]) == (True, hashlib.sha256(DISK).hexdigest())
+    assert len(server.asked) == 1
 
 
 async def test_what_a_stream_does_not_have_is_a_sentence(server: UnrulyServer, tmp_path: Path) -> None:

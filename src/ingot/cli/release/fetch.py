@@ -12,6 +12,7 @@ import platform as machine
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin
@@ -24,6 +25,7 @@ from ingot.cli.release.bars import shown_progress
 if TYPE_CHECKING:
     from ingot.formats.streams import Stream, StreamArtifact
     from ingot.images.fetching import Fetched, Fetcher, FetchSettings
+    from ingot.images.fetching.wanted import Tell
 
 _STREAMS: Final = "https://builds.coreos.fedoraproject.org/streams/"
 _STREAM_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -77,6 +79,9 @@ class _Retries(click.ParamType["int | None"]):
 @click.option("-f", "--format", metavar="NAME", default="iso", show_default=True, help="iso, pxe, raw.xz, …")
 @click.option("-C", "--directory", metavar="DIR", default=".", show_default=True, help="Where the files go.")
 @click.option(
+    "-d", "--decompress", is_flag=True, help="Unpack raw.xz, raw.gz, …; the packed file is not kept."
+)
+@click.option(
     "--keys",
     metavar="FILE",
     multiple=True,
@@ -101,6 +106,7 @@ def fetch(
     platform: str,
     format: str,
     directory: str,
+    decompress: bool,
     keys: tuple[str, ...],
     insecure: bool,
     ca: str | None,
@@ -136,6 +142,7 @@ def fetch(
                 platform=platform,
                 format=format,
                 folder=Path(directory),
+                decompress=decompress,
                 done=reports.append if output == "json" else lambda report: click.echo(report.path),
             )
         )
@@ -152,17 +159,38 @@ async def _fetch(
     platform: str,
     format: str,
     folder: Path,
+    decompress: bool,
     done: Callable[[FileReport], None],
 ) -> None:
     from ingot.formats.streams import parse_stream
-    from ingot.images.fetching import Fetcher, Wanted
+    from ingot.images.fetching import Fetcher
 
     async with Fetcher(settings) as fetcher:
         content = document if document is not None else await _downloaded(fetcher, settings, url or "")
         artifacts = _chosen(parse_stream(content), architectures, platform, format)
         with shown_progress() as tell:
             for artifact in artifacts:
-                done(_report(artifact, await fetcher.fetch(Wanted.of(artifact), folder, tell)))
+                fetched = await _one(fetcher, artifact, folder, tell, decompress=decompress)
+                done(_report(artifact, fetched))
+
+
+async def _one(
+    fetcher: Fetcher, artifact: StreamArtifact, folder: Path, tell: Tell | None, *, decompress: bool
+) -> Fetched:
+    from ingot.images.fetching import Wanted, there, unpack, unpacked_name
+
+    name = unpacked_name(artifact.file_name) if decompress else None
+    if name is not None and artifact.uncompressed_sha256 is not None:
+        found = await there(folder / name, artifact.uncompressed_sha256)
+        if found is not None:
+            return found
+    fetched = await fetcher.fetch(Wanted.of(artifact), folder, tell)
+    if name is None:
+        return fetched
+    unpacked = await unpack(fetched.path, sha256=artifact.uncompressed_sha256)
+    for packed in (fetched.path, fetched.path.with_name(f"{fetched.path.name}.sig")):
+        packed.unlink(missing_ok=True)
+    return replace(unpacked, signer=fetched.signer, resumed=fetched.resumed)
 
 
 async def _downloaded(fetcher: Fetcher, settings: FetchSettings, url: str) -> bytes:

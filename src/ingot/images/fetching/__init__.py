@@ -19,6 +19,7 @@ Errors:
 from ingot.images.fetching.errors import Absent, FetchError, NotVerified, Refused, Unreachable, Unwritable
 from ingot.images.fetching.fetcher import Fetcher
 from ingot.images.fetching.patience import Patience
+from ingot.images.fetching.unpacking import there, unpack, unpacked_name
 from ingot.images.fetching.wanted import Fetched, FetchSettings, Progress, Wanted
 
 __all__ = [
@@ -34,4 +35,7 @@ __all__ = [
     "Unreachable",
     "Unwritable",
     "Wanted",
+    "there",
+    "unpack",
+    "unpacked_name",
 ]

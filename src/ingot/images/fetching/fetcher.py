@@ -11,14 +11,14 @@ import asyncio
 import logging
 import os
 from pathlib import Path
-from typing import Final, Self
+from typing import Self
 
 import aiohttp
 
 from ingot.images.fetching.answers import Body, TryLater, meaning
 from ingot.images.fetching.downloading import Download, pause
 from ingot.images.fetching.errors import Absent, NotVerified, Refused, Unreachable
-from ingot.images.fetching.partial import Partial, digest_of, write_whole
+from ingot.images.fetching.partial import Partial, claimed, digest_of, write_whole
 from ingot.images.fetching.patience import Tries
 from ingot.images.fetching.requesting import Interrupted, Web, shown
 from ingot.images.fetching.signatures import LARGEST_SIGNATURE, check_signature
@@ -26,8 +26,6 @@ from ingot.images.fetching.threads import in_thread
 from ingot.images.fetching.wanted import Fetched, FetchSettings, Progress, Tell, Wanted
 
 log = logging.getLogger(__name__)
-
-_OTHERS: Final = 0.5
 
 
 class Fetcher:
@@ -74,7 +72,7 @@ class Fetcher:
 
     async def _fetch(self, wanted: Wanted, folder: Path, tell: Tell) -> Fetched:
         signature = await self._signature(wanted)
-        part = await _claimed(folder, wanted)
+        part = await claimed(folder, wanted.name, url=shown(wanted.url), sha256=wanted.sha256)
         try:
             fetched = await self._there(wanted, folder, signature)
             if fetched is None:
@@ -150,16 +148,3 @@ async def _read(answer: aiohttp.ClientResponse, limit: int, who: str) -> bytes:
         if len(content) > limit:
             raise Refused(f"{who} has more than {limit} bytes, which is the most that is read there")
     return bytes(content)
-
-
-async def _claimed(folder: Path, wanted: Wanted) -> Partial:
-    """The place where the file is put together, ours alone. When another process had it and is done, the file is there."""
-
-    def claim() -> Partial | None:
-        return Partial.claim(folder, wanted.name, url=shown(wanted.url), sha256=wanted.sha256)
-
-    while True:
-        part = await in_thread(claim)
-        if part is not None:
-            return part
-        await asyncio.sleep(_OTHERS)

@@ -4,11 +4,12 @@ Kept when a try ends, however it ends, so that the next one goes on there; the b
 Only one process works on it at a time. It gets its name, with a rename, when it is whole, verified and synced; until then what
 stood under that name stays.
 
-Everything here blocks: it is called in threads.
+Everything here but `claimed` blocks: it is called in threads.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import fcntl
@@ -22,9 +23,11 @@ from typing import Final, Self
 import msgspec
 
 from ingot.images.fetching.errors import Unwritable
+from ingot.images.fetching.threads import in_thread
 
 _CHUNK: Final = 4 << 20
 _NOTE_LIMIT: Final = 64 << 10
+_OTHERS: Final = 0.5
 
 
 class _Note(msgspec.Struct):
@@ -150,6 +153,15 @@ class Partial:
         self._digest = hashlib.sha256()
         self.size = self.left_over = 0
         self.version = None
+
+
+async def claimed(folder: Path, name: str, *, url: str, sha256: str) -> Partial:
+    """The place where a file is put together, ours alone. When another process had it and is done, the file may be there."""
+    while True:
+        part = await in_thread(lambda: Partial.claim(folder, name, url=url, sha256=sha256))
+        if part is not None:
+            return part
+        await asyncio.sleep(_OTHERS)
 
 
 def digest_of(path: Path) -> tuple[str, int] | None:

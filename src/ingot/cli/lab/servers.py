@@ -10,7 +10,7 @@ import msgspec
 from ingot.cli.lab.talking import ask, output_option, print_json
 from ingot.cli.parts.state import StateFolder, state_option
 from ingot.lab.client import Lab
-from ingot.lab.record import PowerState
+from ingot.lab.record import CoreOs, PowerState
 from ingot.lab.views import Runs, ServerView
 
 
@@ -77,15 +77,29 @@ def show(name: str, state: StateFolder, output: str) -> None:
         click.echo(f"  {line.at:%Y-%m-%d %H:%M:%S}  {line.text}")
 
 
+def _live(coreos: CoreOs) -> Iterator[tuple[str, str]]:
+    """A CoreOS live system."""
+    yield "CoreOS", f"{coreos.build}, from {'an ISO image' if coreos.how == 'iso' else 'the network'}"
+    yield "Root", coreos.root
+    yield "Arguments", coreos.arguments
+    yield "Ignition", f"sha256 {coreos.ignition_sha256}" if coreos.ignition_sha256 else "none"
+    yield "Network", ", ".join(coreos.keyfiles) or "as the network says"
+    yield "Agent", coreos.container_image or f"none: {coreos.without_agent}"
+
+
 def _facts(server: ServerView) -> Iterator[tuple[str, str]]:
     yield "Name", server.name
     yield "BMC", f"{server.bmc_address} (user {server.username}, profile {server.profile})"
     yield "MACs", ", ".join(server.macs)
     yield "Power", server.power
     yield "Runs", server.booted_into + (f", held at {server.held_at}" if server.held_at else "")
+    if server.booted_into != "nothing" and server.booted is not None and server.booted.coreos is not None:
+        yield from _live(server.booted.coreos)
     if server.running is not None:
         yield "Host name", server.running.hostname or "-"
-        yield "Image", f"sha256 {server.running.image_sha256}, {server.running.image_size} bytes"
+        yield "Image", f"sha256 {server.running.image_sha256 or 'unknown'}, {server.running.image_size} bytes"
+        if server.running.coreos:
+            yield "CoreOS", server.running.coreos
     for device, written in server.written.items():
         yield "Written", f"{written.image} ({written.size} bytes) on {device}"
     for slot, url in server.media.items():

@@ -56,7 +56,7 @@ async def check_root_file_system(
         return
     stream = parse_stream_hash(wanted)
     async with asked(url, what, trusted=trusted) as answer:
-        problem = await _difference(answer.content.iter_chunked(CHUNK), stream)
+        problem = await difference(answer.content.iter_chunked(CHUNK), stream)
     if problem:
         raise BootFailure(
             f"{what} is not the one that the initial RAM disk of {build} wants: {problem}. It is of another build, or no root "
@@ -64,7 +64,7 @@ async def check_root_file_system(
         )
 
 
-async def _difference(pieces: AsyncIterator[bytes], wanted: StreamHash) -> str:
+async def difference(pieces: AsyncIterator[bytes], wanted: StreamHash) -> str:
     """Where the bytes are not those that are wanted; "" when they are."""
     digest, inside, number = hashlib.sha256(), 0, 0
     update: Callable[[bytes], None] = digest.update

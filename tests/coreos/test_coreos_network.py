@@ -309,6 +309,60 @@ def test_any_state_gives_the_same_files_or_is_refused_by_both(theirs: Theirs, st
     assert ours_if_any(text) == theirs(text)
 
 
+ENABLED = {
+    "ipv4": st.one_of(
+        st.fixed_dictionaries({"enabled": st.just(True), "address": static(FOUR, 32)}),
+        st.fixed_dictionaries(
+            {"enabled": st.just(True), "dhcp": st.just(True)}, optional={"auto-route-table-id": TABLE}
+        ),
+    ),
+    "ipv6": st.one_of(
+        st.fixed_dictionaries({"enabled": st.just(True), "address": static(SIX, 128)}),
+        st.fixed_dictionaries(
+            {"enabled": st.just(True), "dhcp": st.just(True), "autoconf": FLAG},
+            optional={"auto-route-table-id": TABLE},
+        ),
+    ),
+}
+RULE_OPTIONS = {
+    "priority": st.integers(0, 100_000),
+    "route-table": TABLE,
+    "iif": st.sampled_from(["eth0", "eth1", "eth2"]),
+    "fwmark": NUMBER,
+    "action": st.sampled_from(["blackhole", "unreachable", "prohibit"]),
+    "suppress-prefix-length": st.integers(0, 32),
+}
+RULE = st.one_of(
+    st.fixed_dictionaries({"ip-from": FOUR}, optional={"ip-to": FOUR, **RULE_OPTIONS}),
+    st.fixed_dictionaries({"ip-from": SIX}, optional={"ip-to": SIX, **RULE_OPTIONS}),
+)
+
+
+@st.composite
+def states_with_rules(draw: st.DrawFn) -> dict[str, Any]:
+    """Interfaces that could all keep a rule, of which one has a route: nmstate has to choose, and not by chance."""
+    names = draw(st.permutations(["eth0", "eth1", "eth2"]))
+    state: dict[str, Any] = {
+        "interfaces": [{"name": name} | draw(st.fixed_dictionaries(ENABLED)) for name in names],
+        "route-rules": {"config": draw(st.lists(RULE, max_size=4, unique_by=lambda rule: rule["ip-from"]))},
+    }
+    if draw(FLAG):
+        route = {"destination": "192.0.2.0/24", "next-hop-interface": draw(st.sampled_from(names))}
+        state["routes"] = {"config": [route | {"table-id": draw(TABLE)}]}
+    return state
+
+
+@given(states_with_rules())
+@settings(
+    max_examples=80,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+def test_any_rules_are_kept_by_the_same_interfaces(theirs: Theirs, state: dict[str, Any]) -> None:
+    text = yaml.safe_dump(state, sort_keys=False)
+    assert with_rules_in_order(ours_if_any(text)) == with_rules_in_order(theirs(text))
+
+
 # On purpose
 
 

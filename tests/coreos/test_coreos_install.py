@@ -63,7 +63,7 @@ def osmet(folder: Path, image: bytes) -> Path:
     device = subprocess.run(attach, capture_output=True, text=True, check=True).stdout.strip()
     try:
         subprocess.run(["partx", "-u", device], check=True, capture_output=True)
-        words = ["pack", "osmet", "--fast", "--description", "Small CoreOS", "--output", packed, device]
+        words = ["pack", "osmet", "--fast", "--description", "Small CoreOS", "--output", str(packed), device]
         told = ["--checksum", hashlib.sha256(image).hexdigest()]
         subprocess.run([THEIRS, *words, *told], check=True, capture_output=True)
     finally:

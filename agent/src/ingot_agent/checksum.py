@@ -50,7 +50,7 @@ def wanted(instance: Mapping[str, Any], image: str) -> Digest | DigestAt:
     algorithm = instance.get("image_os_hash_algo") if instance.get("image_os_hash_value") else None
     named = _algorithm(algorithm) if algorithm else None
     value = value.strip()
-    if urlsplit(value).scheme.lower() in ("http", "https"):
+    if re.match(r"https?://", value, re.IGNORECASE):
         return DigestAt(value, named)
     return digest(value, named)
 

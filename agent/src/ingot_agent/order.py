@@ -186,7 +186,11 @@ def _image(instance: Mapping[str, Any]) -> Image | None:
         return None
     if not isinstance(url, str) or not re.fullmatch(r"[\x21-\x7e]+", url):
         raise Refused("image_source is not a URL.")
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise Refused(f"image_source is not a URL: {error}.") from None
     if parts.scheme.lower() not in ("http", "https") or not parts.hostname:
         raise Refused(f"the image {shown(url)} is not at an http or https URL.")
     if parts.path.lower().endswith(".iso"):

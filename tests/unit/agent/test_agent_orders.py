@@ -267,6 +267,8 @@ def test_an_image_without_a_good_hash_is_refused(fields: dict[str, Any], said: s
         ("ftp://me:hunter2@host/a.raw", "not at an http or https URL"),
         ("https://host/a.raw\nx", "not a URL"),
         ("https:///a.raw", "not at an http"),
+        ("https://[::1/a.raw", "not a URL"),
+        ("https://host:port/a.raw", "not a URL"),
         (7, "not a URL"),
     ],
 )
@@ -308,6 +310,31 @@ def test_the_surroundings_are_read_from_the_environment() -> None:
     }
     assert Surroundings.of(told) == Surroundings(Path("/x"), "ip=dhcp", "true", "h", 0.5)
     assert Surroundings.of({"INGOT_COREOS_RETRY_PAUSE": "soon"}) == Surroundings()
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+URLS = st.builds("{}://{}/{}".format, st.sampled_from(["http", "https", "x"]), st.text(max_size=9), st.text())
+FIELDS = {
+    "image_source": JSON | URLS,
+    "image_os_hash_value": JSON | st.just(SHA256) | URLS,
+    "image_os_hash_algo": JSON | st.just("sha256"),
+    "image_checksum": JSON,
+    "configdrive": JSON | st.fixed_dictionaries({}, optional={"user_data": JSON, "meta_data": JSON}),
+}
+GIVEN = dict.fromkeys(("ignition", "append_kargs", "delete_kargs", "copy_network", "ssh_keys"), JSON)
+
+
+@given(st.fixed_dictionaries({}, optional=GIVEN), st.fixed_dictionaries({}, optional=FIELDS))
+def test_whatever_is_asked_is_an_order_or_refused(given_: dict[str, Any], instance: dict[str, Any]) -> None:
+    try:
+        order = read(given_, {"instance_info": instance}, NOBODY, "h1")
+    except Refused:
+        return
+    assert order.image is None or order.image.url.startswith("http")
 
 
 def test_an_order_does_not_show_the_ignition_config() -> None:

@@ -1,0 +1,120 @@
+"""Kills a process with SIGKILL at one step of its work after the other, and looks at what it leaves behind.
+
+    python release_kills.py SCENARIO FOLDER
+
+A step is anything that touches the file system, as Python's audit events tell. For each of them a child is forked, works, and is
+killed just before that step; then the folder must be fit for whoever serves it, and doing the work again must end well. It is
+a process of its own because children are forked from it, which no process with threads should do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+from release_room import payload_in
+
+from ingot.images.release import Payload
+from ingot.images.release.extracting import Parts
+from ingot.images.release.mirroring import mirror
+from ingot.images.release.places import FolderPlace
+from ingot.images.release.unpacking import CURRENT, Wish, check_unpacked, unpack
+
+STEPS = ("open", "os.rename", "os.symlink", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.link")
+OLD, NEW = "fedora-coreos-1", "fedora-coreos-2"
+
+
+def dies_at(step: int, work: Callable[[], None]) -> bool:
+    """Whether a child that does the work dies before it is done, when it is killed at this step."""
+    child = os.fork()
+    if child == 0:
+        left = step
+
+        def hook(event: str, _: tuple[object, ...]) -> None:
+            nonlocal left
+            if event in STEPS:
+                left -= 1
+                if left < 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(hook)
+        work()
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        assert os.WTERMSIG(status) == signal.SIGKILL
+        return True
+    assert os.WEXITSTATUS(status) == 0, "the work failed"
+    return False
+
+
+def unpacking(folder: Path) -> int:
+    """An upgrade of what was unpacked, with another architecture gone and other kernel arguments."""
+    old = Payload.open(payload_in(folder / "old", ("x86_64", "aarch64"), OLD).folder)
+    new = Payload.open(payload_in(folder / "new", ("x86_64",), NEW).folder)
+    before, target = folder / "before", folder / "images"
+    unpack(old, before, Wish(parts=Parts.IMAGE_BUILD))
+
+    def work() -> None:
+        unpack(new, target, Wish(arguments=["console=ttyS0"], parts=Parts.IMAGE_BUILD))
+
+    for step in count():
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(before, target, symlinks=True)
+        died = dies_at(step, work)
+        check_fit_to_serve(target)
+        work()
+        assert check_unpacked(target).versions == {"x86_64": NEW}
+        assert not (target / "coreos-aarch64.iso").is_symlink()
+        if not died:
+            return step
+    raise AssertionError
+
+
+def check_fit_to_serve(target: Path) -> None:
+    """No name leads nowhere, and all that is there is of one release, whole."""
+    for path in target.iterdir():
+        assert path.exists() or path.name.startswith("."), f"{path} leads nowhere"
+    stamp = check_unpacked(target)
+    assert set(stamp.versions.values()) in ({OLD}, {NEW})
+    current = (target / CURRENT).resolve()
+    names = [path for path in target.iterdir() if path.name.startswith(("coreos-", "ironic-python-agent"))]
+    assert all(path.resolve().parent == current for path in names)
+
+
+def mirroring(folder: Path) -> int:
+    """Another payload into the folder of one that is served."""
+    old = payload_in(folder / "old", ("x86_64",), OLD)
+    new = payload_in(folder / "new", ("x86_64",), NEW)
+    target = folder / "served"
+
+    def work() -> None:
+        asyncio.run(mirror(FolderPlace(new.folder), FolderPlace(target)))
+
+    for step in count():
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(old.folder, target)
+        served = Payload.open(target)
+        died = dies_at(step, work)
+        served.verify("x86_64")
+        found = Payload.open(target)
+        found.verify("x86_64")
+        assert found.digest in (old.root().digest, new.root().digest)
+        work()
+        Payload.open(target).verify("x86_64")
+        assert Payload.open(target).digest == new.root().digest
+        assert not list((target / "blobs" / "sha256").glob(".*")), "something was left half written"
+        if not died:
+            return step
+    raise AssertionError
+
+
+if __name__ == "__main__":
+    steps = {"unpacking": unpacking, "mirroring": mirroring}[sys.argv[1]](Path(sys.argv[2]))
+    print(f"killed at {steps} steps")

@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 
 from ingot.api.baremetalhost import INSTALL_COREOS, CustomDeploy, Image, RootDeviceHints
-from ingot.api.inputs import checksums, urls
+from ingot.api.inputs import checksums
 from ingot.api.installed import deploy_method
 from ingot.provisioner import ConfigDrive, Deployment, HostRef
 from ingot.provisioner.ironic import states
@@ -104,8 +104,6 @@ def _check_metal_image(image: Image) -> None:
         raise UnusableOrder(
             f"{named} cannot be installed by {INSTALL_COREOS}, which fetches by http and https alone"
         )
-    if urls.has_credentials(image.url):
-        raise UnusableOrder(f"{named} has a password in its URL, which {INSTALL_COREOS} does not support")
     if image.url.partition("?")[0].lower().endswith(".iso"):
         raise UnusableOrder(
             f"{named} is an ISO image; what {INSTALL_COREOS} writes to a disk is a metal image (raw, raw.gz, raw.xz)"

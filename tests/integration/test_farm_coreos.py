@@ -1,0 +1,70 @@
+"""CoreOS installed on a server, by each of its two names, through the real Ironic."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+from typing import Any
+
+from ironic_room import Host, Room
+from stories import story
+
+from ingot.lab.samples import sample_disk
+
+IGNITION = {
+    "ignition": {"version": "3.4.0"},
+    "storage": {"files": [{"path": "/etc/rack", "contents": {"source": "data:,sesame-of-the-rack"}}]},
+}
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5 me@example"
+META = json.dumps(
+    {"coreos_append_karg": ["console=ttyS0", "quiet"], "public_keys": [KEY], "local-hostname": "rack-7"}
+)
+
+
+async def installed(host: Host, **spec: Any) -> Any:
+    """What runs on the server once CoreOS is installed there."""
+    user_data = await host.secret("user-data", userData=json.dumps(IGNITION))
+    meta_data = await host.secret("meta-data", metaData=META)
+    await host.create(inspectionMode="disabled", userData=user_data, metaData=meta_data, **spec)
+    await host.reaches("provisioned")
+    seen = await host.until_running()
+    assert seen.running is not None
+    assert seen.deployments == 1
+    assert json.loads(seen.running.user_data) == IGNITION
+    assert seen.running.hostname == "rack-7"
+    assert seen.running.arguments == ["console=ttyS0", "quiet"]
+    assert seen.running.ssh_keys == [KEY]
+    return seen.running
+
+
+@story
+async def test_coreos_is_installed_by_the_format_of_the_image(room: Room) -> None:
+    host = room.server()
+    await installed(host, image={"url": "", "format": "coreos"})
+    assert "sesame-of-the-rack" not in "".join(
+        log.read_text(errors="replace") for log in room.state.glob("*.log")
+    )
+
+
+@story
+async def test_coreos_is_installed_by_the_name_of_the_step_from_a_metal_image(room: Room) -> None:
+    host = room.server()
+    disk = sample_disk()[: 2 << 20]
+    made = await room.lab.add_image(lzma.compress(disk), name="metal.raw.xz")
+    image = {"url": made.url, "checksum": made.sha256, "checksumType": "sha256", "format": "raw"}
+    running = await installed(host, customDeploy={"method": "install_coreos"}, image=image)
+    assert running.image_sha256 == hashlib.sha256(disk).hexdigest()
+
+
+@story
+async def test_a_cloud_config_for_coreos_is_told_before_anything_happens_and_can_be_put_right(
+    room: Room,
+) -> None:
+    host = room.server()
+    user_data = await host.secret("user-data", userData="#cloud-config\n")
+    await host.create(inspectionMode="disabled", image={"url": "", "format": "coreos"}, userData=user_data)
+    await host.until_error("is a cloud-config")
+    assert (await host.seen()).deployments == 0
+    await host.set_secret(user_data["name"], userData=json.dumps(IGNITION))
+    await host.reaches("provisioned")

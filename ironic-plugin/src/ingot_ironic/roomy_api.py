@@ -11,7 +11,8 @@ import functools
 from typing import Any, Final
 
 LISTENING: Final = {"request_queue_size": 128, "keep_alive_conn_limit": 128}
-THREADS: Final = 24
+THREADS: Final = 64
+"""More than all connections that the operator and the front server open: what only asks how Ironic is gets one at once."""
 
 
 def install() -> None:

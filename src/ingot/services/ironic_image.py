@@ -22,7 +22,7 @@ SPELLINGS: Final = {
 PASSED_OVER: Final = {
     "VMEDIA_TLS_PORT": "the front server publishes virtual media on the port of the agents",
     "IPXE_TLS_PORT": "iPXE trusts no CA of ours: boot files are handed out on HTTP_PORT, to who switches INGOT_NETWORK_BOOT on",
-    "NUMWORKERS": "API and conductor are one process, whose API always has two dozen threads",
+    "NUMWORKERS": "API and conductor are one process, whose API always has 64 threads",
     "IRONIC_JSON_RPC_PORT": "there is no RPC: API and conductor are one process",
     "IRONIC_DBSYNC_TIMEOUT": "whoever runs the service starts it again when the database is not there yet",
     "IRONIC_DBSYNC_INTERVAL": "whoever runs the service starts it again when the database is not there yet",

@@ -28,7 +28,7 @@ def test_another_spelling_counts_where_ours_is_not_set() -> None:
 
 def test_what_makes_no_difference_is_said() -> None:
     assert ironic_image.passed_over({"NUMWORKERS": "4", "IRONIC_IP": "10.0.0.1"}) == [
-        "NUMWORKERS is set and makes no difference: API and conductor are one process, whose API always has two dozen threads."
+        "NUMWORKERS is set and makes no difference: API and conductor are one process, whose API always has 64 threads."
     ]
 
 

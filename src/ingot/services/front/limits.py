@@ -1,7 +1,7 @@
 """How often a caller may call, and how many calls are on their way to Ironic at once.
 
 A machine that calls and calls is slowed down alone: it is counted by what it says it is, and by the address it comes from, which
-many machines may share. Ironic's API has two dozen threads for everybody; the agents never get all of them, so the operator
+many machines may share. Ironic's API has 64 threads for everybody; the agents never get all of them, so the operator
 is heard while a thousand machines boot. Who has to wait too long is told to come again: agents do.
 """
 

@@ -24,7 +24,8 @@ from ingot.embedded.server import Running, serve
 from ingot.formats.coreos import LiveIso
 from ingot.formats.network import keyfiles_of_nmstate
 from ingot.hosts.beside.ramdisks import what_is_missing
-from ingot.images.ramdisk import agent_ignition
+from ingot.images.controller import Listen
+from ingot.images.ramdisk import SettingsError, agent_ignition
 from ingot.kube import Client
 from live_images import DEFAULT, LABEL, live_initrd, root_file_system
 
@@ -338,6 +339,15 @@ async def test_a_name_that_nobody_was_told_is_not_found(room: Room) -> None:
     base = url.partition("/images/")[0]
     for path in ("/", "/images/", f"/images/{'A' * 32}/coreos.iso", "/images/h1"):
         assert await room.later(base + path) == 404
+
+
+async def test_whoever_listens_on_every_address_has_to_say_which_one_machines_use(
+    client: Client, namespace: str, tmp_path: Path, payload: Path
+) -> None:
+    room = Room(client, namespace, tmp_path, payload=payload, listen=Listen("0.0.0.0", 0))
+    with pytest.raises(SettingsError, match="INGOT_IMAGES_URL"):
+        await room.start()
+    await room.end()
 
 
 # The payload changes

@@ -158,6 +158,12 @@ def test_conditions_of_others_are_kept() -> None:
     assert condition_of(status_of(before, BUILT, generation=1, at=NOON), "Theirs") == theirs
 
 
+def test_a_long_sentence_is_cut() -> None:
+    long = Refused(reason=ConditionReason.BUILD_INVALID, message="x" * 100_000)
+    (message, _) = (one.message for one in status_of(NOTHING, long, generation=1, at=NOON).conditions)
+    assert message == "x" * 4095 + "…"
+
+
 @pytest.mark.parametrize(
     ("missing_for", "seconds"), [(0, 10), (10, 20), (60, 70), (590, 600), (3600, 600), (-50, 10)]
 )

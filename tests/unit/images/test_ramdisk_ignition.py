@@ -105,6 +105,17 @@ def test_which_vlan_interfaces_the_agent_brings_up(
     assert found["enable_vlan_interfaces"] == told
 
 
+@pytest.mark.parametrize(("keyfiles", "waits"), [({}, True), (KEYFILES, False)])
+def test_an_agent_waits_for_dhcp_where_there_is_some(keyfiles: dict[str, bytes], waits: bool) -> None:
+    told = agent_reads(made(keyfiles=keyfiles))
+    assert told.getboolean("inspection_dhcp_all_interfaces") is waits
+
+
+def test_an_agent_sets_the_clock_before_it_looks_at_certificates() -> None:
+    assert "ntp_server" not in agent_reads(made())
+    assert agent_reads(made(full_settings()))["ntp_server"] == "time.example"
+
+
 # The files
 
 

@@ -28,6 +28,7 @@ UP_TO_DATE: Final = "UpToDate"
 STALE: Final = "NewerImageUnusable"
 FIRST_DELAY: Final = timedelta(seconds=10)
 LONGEST_DELAY: Final = timedelta(minutes=10)
+LONGEST_MESSAGE: Final = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +115,7 @@ def _conditions(
                 type=str(kind),
                 status=status,
                 reason=str(reason),
-                message=message,
+                message=message if len(message) <= LONGEST_MESSAGE else f"{message[: LONGEST_MESSAGE - 1]}…",
                 last_transition_time=at if same is None or turned else same.last_transition_time,
                 observed_generation=generation,
             )

@@ -41,7 +41,10 @@ def agent_config(settings: AgentSettings, *, own_network: bool) -> str:
         *([f"cafile = {CA}"] if trusted(settings) else []),
         f"enable_vlan_interfaces = {_vlan_interfaces(settings, own_network=own_network)}",
         "collect_lldp = True",
-        "inspection_dhcp_all_interfaces = True",
+        # Interfaces that are configured by hand get no address by DHCP, and nobody has to wait for one.
+        f"inspection_dhcp_all_interfaces = {not own_network}",
+        # A machine whose clock is years behind would trust nobody.
+        *(f"ntp_server = {server}" for server in settings.ntp_servers[:1]),
     ]
     return "\n".join([*lines, ""])
 

@@ -14,7 +14,7 @@ from typing import Final
 from yarl import URL
 
 from ingot.formats.oci import Descriptor, MediaType, Reference, digest_of, parse_digest
-from ingot.images.release.errors import PayloadDamaged, RegistryRefused
+from ingot.images.release.errors import PayloadDamaged, PayloadError, RegistryRefused
 from ingot.images.release.registry.session import RegistrySession
 from ingot.images.release.registry.uploading import Content, Upload
 from ingot.images.release.registry.wire import Interrupted, refusal
@@ -31,6 +31,10 @@ class Repository:
     async def resolve(self) -> Descriptor:
         """What the reference means now."""
         content, media_type = await self._document(self.reference.wanted)
+        if media_type not in (*MediaType.INDEXES, *MediaType.MANIFESTS):
+            raise PayloadError(
+                f"{self.reference} is no container image: the registry says that it is {media_type!r}"
+            )
         digest = digest_of(content)
         if self.reference.digest not in (None, digest):
             raise PayloadDamaged(

@@ -77,8 +77,8 @@ class Upload:
                 assert self._url is not None, "it was begun"
                 headers = _BYTES | {"Content-Range": f"{self._at}-{self._at + len(piece) - 1}"}
                 answer = await self._asked("PATCH", self._url, headers, piece)
-                if answer.status == 416:
-                    raise Interrupted("the registry has another part of the upload than was sent")
+                if answer.status in (404, 416):
+                    raise Interrupted("the registry has another part of the upload than was sent, or none")
                 if answer.status not in (202, 204):
                     raise refusal(self._reference, f"does not take a piece of {self._blob.digest}", answer)
                 self._move(answer)
@@ -103,6 +103,9 @@ class Upload:
     async def _end(self) -> None:
         assert self._url is not None, "it was begun"
         answer = await self._asked("PUT", self._url.update_query({"digest": self._blob.digest}), _BYTES)
+        if answer.status == 404:
+            # Perhaps it has ended it already and the answer was lost.
+            raise Interrupted("the registry knows nothing of the upload any more")
         if answer.status not in (201, 204):
             raise refusal(self._reference, f"does not take the blob {self._blob.digest}", answer)
         self.done = True

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import os
+import shutil
 import signal
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -30,13 +32,11 @@ async def measure(hosts: int, to: str, rounds: int, idle: float) -> tuple[list[F
     patience = 600.0 + 6.0 * hosts
     for number in range(rounds):
         for ours in (False, True) if number % 2 == 0 else (True, False):
-            with tempfile.TemporaryDirectory(prefix="ingot-bench-") as folder:
+            with _installation() as folder:
                 if ours:
-                    ingot.append(
-                        await fleet.by_ingot(Path(folder), hosts, to=to, patience=patience, idle=idle)
-                    )
+                    ingot.append(await fleet.by_ingot(folder, hosts, to=to, patience=patience, idle=idle))
                 else:
-                    script.append(await fleet.by_script(Path(folder), hosts, to=to, patience=patience))
+                    script.append(await fleet.by_script(folder, hosts, to=to, patience=patience))
             done = (ingot if ours else script)[-1]
             print(
                 f"  {'Ingot' if ours else 'script'}: {hosts} hosts {to} after {done.all_in(to):.1f} s; "
@@ -45,6 +45,18 @@ async def measure(hosts: int, to: str, rounds: int, idle: float) -> tuple[list[F
                 flush=True,
             )
     return ingot, script
+
+
+@contextlib.contextmanager
+def _installation() -> Iterator[Path]:
+    """A folder for one run. What failed after most of an hour leaves its logs behind."""
+    folder = Path(tempfile.mkdtemp(prefix="ingot-bench-"))
+    try:
+        yield folder
+    except BaseException:
+        print(f"  what was written down is in {folder}", file=sys.stderr, flush=True)
+        raise
+    shutil.rmtree(folder)
 
 
 def rows(ingot: Sequence[Fleet], script: Sequence[Fleet], hosts: int, to: str) -> list[list[str]]:

@@ -34,7 +34,7 @@ class Ironic:
     async def call(self, method: str, path: str, body: Any = None) -> Any:
         """One request. Ironic holds a node's lock for a moment after it said that it is done: that is a 409, and passes.
 
-        It keeps ten idle connections and resets the others, now and then while something is sent on them; and it answers 503
+        It closes connections that nobody used for ten seconds, now and then while something is sent on them; and it answers 503
         while all its workers are taken.
         """
         for _ in range(600):

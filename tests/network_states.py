@@ -266,6 +266,10 @@ route-rules:
 interfaces: [{name: eth0}]
 route-rules: {config: [{ip-from: 192.0.2.0/24, route-table: 42}]}
 """,
+    "a rule for what the machine itself sends": """
+interfaces: [{name: eth0, ipv4: {enabled: true, dhcp: true}}]
+route-rules: {config: [{family: ipv4, iif: lo, route-table: 42}]}
+""",
     "name servers of DHCP replaced": """
 interfaces:
 - {name: eth0, ipv4: {enabled: true, dhcp: true}}
@@ -341,6 +345,17 @@ REFUSED: list[tuple[str, str, bool]] = [
     ("interfaces: [{name: a/b}]", "interfaces[0].name: 'a/b' is no name for an interface", False),
     ("interfaces: [{name: a-name-that-is-too-long}]", "no name for an interface", False),
     ("interfaces: [{name: lo}]", "interfaces[0].name: the loopback", False),
+    (_interface("type: vlan, vlan: {id: 5, base-iface: lo}"), "vlan.base-iface: 'lo' is no name", False),
+    (
+        _interface("type: linux-bridge, bridge: {port: [{name: lo}]}"),
+        "port: 'lo' is no name for an interface",
+        False,
+    ),
+    (
+        _with("dns-resolver: {config: {server: ['fe80::1%lo']}}"),
+        "server[0]: there is no interface 'lo'",
+        False,
+    ),
     ("interfaces: [{name: eth0}, {name: eth0}]", "there are two interfaces named 'eth0'", False),
     ("interfaces: [{name: eth0, state: unknown}]", "interfaces[0].state: 'unknown' is not one of", False),
     (

@@ -20,13 +20,12 @@ from typing import Final
 
 from ingot.formats.errors import FormatError
 from ingot.formats.network.keyfile import Setting, keyfile
-from ingot.formats.network.model import Identifier, Interface, Ip, Kind, Method, State, Wanted
+from ingot.formats.network.model import FOREVER, Identifier, Interface, Ip, Kind, Method, State, Wanted
 from ingot.formats.network.placing import Placed, place
 from ingot.formats.network.telling import shown
 from ingot.formats.network.values import file_name
 from ingot.formats.network.wiring import Wired
 
-FOREVER: Final = 2**31 - 1
 _TYPES: Final = {Kind.ETHERNET: "802-3-ethernet", Kind.BRIDGE: "bridge"}
 _MAY_FAIL: Final = {
     "any": (True, True),

@@ -15,6 +15,8 @@ from ingot.formats.network.values import Address, Network
 
 MAIN_TABLE: Final = 254
 HIGHEST: Final = 2**32 - 1
+FOREVER: Final = 2**31 - 1
+"""Seconds after which NetworkManager gives up waiting for an answer: never."""
 
 
 class Kind(StrEnum):
@@ -65,8 +67,8 @@ class Ip:
         return self.method in (Method.AUTO, Method.DHCP)
 
     @property
-    def takes_servers(self) -> bool:
-        """Whether name servers can be kept with it."""
+    def addressed(self) -> bool:
+        """Whether it has addresses, fixed or automatic: routes and name servers need them."""
         return self.automatic or self.method is Method.MANUAL
 
     @property

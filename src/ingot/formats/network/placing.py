@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from ingot.formats.errors import FormatError, UnsupportedFormat
 from ingot.formats.network.keyfile import Setting
@@ -25,14 +24,11 @@ from ingot.formats.network.model import (
     State,
     Wanted,
 )
+from ingot.formats.network.routing import route_settings, rule_settings
 from ingot.formats.network.telling import shown
 from ingot.formats.network.values import written
 from ingot.formats.network.wiring import Names, Wired, wire
 
-_USUAL_METRIC: Final = {4: 0, 6: 1024}
-_ANYWHERE: Final = {4: "0.0.0.0/0", 6: "::/0"}
-_TYPES: Final = {None: 0, "blackhole": 6, "unreachable": 7, "prohibit": 8}
-"""The kernel's numbers of the kinds of routes, by which nmstate sorts."""
 _FIRST_SERVERS, _OTHER_SERVERS = 40, 50
 
 
@@ -53,12 +49,10 @@ class Placed:
         )
 
     def settings(self, version: int) -> dict[str, Setting]:
-        made = dict(self.servers.get(version, {}))
-        routes = sorted((route for route in self.routes if route.destination.version == version), key=_order)
-        for number, route in enumerate(_once(routes)):
-            made[f"route{number}"], made[f"route{number}_options"] = _route(route)
+        """What it keeps of this address family, as the section of the family in its keyfile has it."""
+        routes = [route for route in self.routes if route.destination.version == version]
         rules = [rule for rule in self.rules if rule.version == version]
-        return made | {f"routing-rule{number}": _rule(rule) for number, rule in enumerate(rules)}
+        return self.servers.get(version, {}) | route_settings(routes) | rule_settings(rules)
 
     def leads_to(self, table: int, version: int) -> bool:
         ip = self.wired.interface.ip(version)
@@ -80,7 +74,7 @@ def place(wanted: Wanted) -> list[Placed]:
 
 
 def _route_place(route: Route, places: dict[str, Placed], names: Names) -> Placed:
-    if route.interface is None:
+    if route.interface is None or route.interface == LOOPBACK.name:
         return places[LOOPBACK.name]
     path, version = f"{route.path}.next-hop-interface", route.destination.version
     found = names.find(route.interface, path)
@@ -90,7 +84,7 @@ def _route_place(route: Route, places: dict[str, Placed], names: Names) -> Place
     ip = found.ip(version)
     if not place.holds(version) or not ip:
         raise FormatError(f"{path}: IPv{version} is not enabled on {found.name}")
-    if not ip.takes_servers:
+    if not ip.addressed:
         raise FormatError(f"{path}: {found.name} has no IPv{version} address that the route could start from")
     return place
 
@@ -98,7 +92,7 @@ def _route_place(route: Route, places: dict[str, Placed], names: Names) -> Place
 def _rule_place(rule: Rule, places: dict[str, Placed], names: Names) -> Placed:
     if rule.interface is not None:
         path = f"{rule.path}.iif"
-        found = names.find(rule.interface, path)
+        found = LOOPBACK if rule.interface == LOOPBACK.name else names.find(rule.interface, path)
         if found is None or found.name not in places or not places[found.name].holds(rule.version):
             raise FormatError(f"{path}: there is no interface {shown(rule.interface)} with IPv{rule.version}")
         if found.identifier is not Identifier.NAME or found.name != rule.interface:
@@ -178,7 +172,7 @@ def _server_place(
 
 def _takes(place: Placed, version: int) -> bool:
     ip = place.wired.interface.ip(version)
-    return place.holds(version) and bool(ip and ip.takes_servers)
+    return place.holds(version) and bool(ip and ip.addressed)
 
 
 def _searching(candidates: Sequence[Placed]) -> tuple[Placed, int]:
@@ -191,54 +185,3 @@ def _searching(candidates: Sequence[Placed]) -> tuple[Placed, int]:
     if not able:
         raise FormatError("dns-resolver.config.search: no interface has addresses, none can keep it")
     return able[0]
-
-
-def _order(route: Route) -> tuple[object, ...]:
-    options, gateway = route.options, route.gateway
-    words = (_network(route), written(gateway) if gateway else "", options.get("src", ""))
-    numbers = (options.get(name, 0) for name in ("cwnd", "initcwnd", "initrwnd", "mtu", "weight"))
-    kind = options.get("type")
-    number = _TYPES[kind] if isinstance(kind, str) else 0
-    last = (number, options.get("advmss", 0), _metric(route))
-    return (options.get("quickack", False), *words, route.table, *numbers, *last)
-
-
-def _once(routes: Iterable[Route]) -> list[Route]:
-    return list({_order(route): route for route in routes}.values())
-
-
-def _metric(route: Route) -> int:
-    return _USUAL_METRIC[route.destination.version] if route.metric is None else route.metric
-
-
-def _network(route: Route) -> str:
-    return f"{written(route.destination.network_address)}/{route.destination.prefixlen}"
-
-
-def _route(route: Route) -> tuple[str, str]:
-    hop = written(route.gateway) if route.gateway else ""
-    options = {"table": route.table, **route.options}
-    text = ",".join(
-        f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in options.items()
-    )
-    return f"{_network(route)},{hop},{_metric(route)}", text
-
-
-def _rule(rule: Rule) -> str:
-    words = [f"priority {rule.priority}"]
-    if rule.target:
-        words.append(f"to {rule.target}")
-    if rule.source:
-        words.append(f"from {rule.source}")
-    elif not rule.target:
-        words.append(f"from {_ANYWHERE[rule.version]}")
-    if rule.interface:
-        words.append(f"iif {rule.interface}")
-    if rule.suppress is not None:
-        words.append(f"suppress_prefixlength {rule.suppress}")
-    if rule.action:
-        words.append(f"type {rule.action}")
-    words.append(f"table {rule.table}")
-    if rule.mark is not None:
-        words.append(f"fwmark {rule.mark}" + (f"/{rule.mask}" if rule.mask is not None else ""))
-    return " ".join(words)

@@ -16,8 +16,8 @@ from ingot.formats.network.telling import shown
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
 
-_RESERVED: Final = {".", "..", "all", "default", "bonding_masters"}
-"""Names that the kernel keeps for itself, in /sys/class/net and /proc/sys/net."""
+_RESERVED: Final = {".", "..", "all", "default", "bonding_masters", "lo"}
+"""Names that the kernel keeps for itself, in /sys/class/net and /proc/sys/net, and the one interface that is always there."""
 _INTERFACE: Final = re.compile(r"[!-~]{1,15}")
 _MAC: Final = re.compile(r"[0-9A-F]{2}(?::[0-9A-F]{2}){5}")
 _PCI: Final = re.compile(r"(?:([0-9a-fA-F]{1,8}):)?([0-9a-fA-F]{1,2}):([0-9a-fA-F]{1,2})\.([0-7])")
@@ -86,6 +86,10 @@ def written(address: Address) -> str:
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         return f"::ffff:{address.ipv4_mapped}"
     return str(address)
+
+
+def written_network(network: Network) -> str:
+    return f"{written(network.network_address)}/{network.prefixlen}"
 
 
 def address_of(version: int, text: str, path: str) -> Address:

@@ -13,7 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from ingot.formats.errors import FormatError
 from ingot.formats.network.keyfile import Setting
-from ingot.formats.network.model import LOOPBACK, Interface, Kind, State
+from ingot.formats.network.model import Interface, Kind, State
 from ingot.formats.network.telling import shown
 from ingot.formats.network.values import interface_name
 
@@ -56,8 +56,6 @@ class Names:
         """The interface that is meant by `name` in the field `path`."""
         if name in self._names:
             return self._names[name]
-        if name == LOOPBACK.name:
-            return LOOPBACK
         found = self._profiles.get(name, [])
         if len(found) > 1:
             raise FormatError(

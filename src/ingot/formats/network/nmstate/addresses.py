@@ -12,12 +12,10 @@ from typing import Final
 
 from ingot.formats.errors import FormatError
 from ingot.formats.network.keyfile import Setting
-from ingot.formats.network.model import HIGHEST, Ip, Method
+from ingot.formats.network.model import FOREVER, HIGHEST, Ip, Method
 from ingot.formats.network.reading import Fields
 from ingot.formats.network.values import address_of, written
 
-FOREVER: Final = 2**31 - 1
-"""NetworkManager never gives up waiting for an answer."""
 _GENERATION: Final = {"eui64": "0", "EUI64": "0", "stable-privacy": "1", "STABLE-PRIVACY": "1"}
 _HOST_BITS: Final = 1 << 64
 

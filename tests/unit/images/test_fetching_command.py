@@ -132,6 +132,14 @@ async def test_what_cannot_be_is_said(words: list[str], code: int, sentence: str
     assert sentence in ended.stderr
 
 
+async def test_what_holds_a_download_up_is_told(server: UnrulyServer, tmp_path: Path) -> None:
+    server.faults = [Says(503)]
+    ended = await run("--stream-file", stream(server, tmp_path), "-a", "x86_64", "-C", tmp_path)
+    assert ended.exit_code == 0
+    assert "HTTP 503; the next try is in" in ended.stderr
+    assert ended.stdout == f"{tmp_path / 'x86_64.iso'}\n"
+
+
 async def test_a_server_that_says_no_is_a_sentence(server: UnrulyServer, tmp_path: Path) -> None:
     server.faults = [Says(403)]
     ended = await run("--stream-file", stream(server, tmp_path), "-a", "x86_64", "-C", tmp_path)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from ingot.images.fetching import Patience, Refused
+from ingot.images.fetching import Patience, Refused, Wanted
 from ingot.images.fetching.answers import (
     Answer,
     Body,
@@ -195,5 +195,22 @@ def test_a_proxy_that_cannot_be_used_is_refused_without_its_password(proxy: str)
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["", ".", "..", ".hidden", "a/b", "/a", "a\0b"])
+def test_a_name_that_leads_elsewhere_is_not_built(name: str) -> None:
+    with pytest.raises(ValueError, match="not the name of a file"):
+        Wanted(url="https://a.example/", sha256="0" * 64, name=name)
+
+
+@pytest.mark.parametrize("sha256", ["", "0" * 63, "A" * 64, "0" * 64 + "\n"])
+def test_nothing_is_wanted_without_a_digest(sha256: str) -> None:
+    with pytest.raises(ValueError, match="no sha256"):
+        Wanted(url="https://a.example/", sha256=sha256, name="a")
+
+
+def test_a_version_that_is_no_text_is_not_asked_with() -> None:
+    assert range_headers(5, '"a"\r\nX: y') == {}
+
+
 def test_urls_are_shown_without_what_is_secret_in_them() -> None:
     assert shown("https://u:p@a.example:8443/b%20c?key=k#f") == "https://a.example:8443/b%20c"
+    assert shown("https://u:p@a.example:port/") == "a URL that is none"

@@ -1,11 +1,14 @@
-"""How far downloads are, for a person who watches."""
+"""How far downloads are, and what holds them up, for a person who watches. All of it on standard error."""
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
+
+import click
 
 if TYPE_CHECKING:
     from ingot.images.fetching.wanted import Progress, Tell
@@ -13,9 +16,10 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def shown_progress() -> Iterator[Tell | None]:
-    """A bar for each file on a terminal; nothing in a log."""
+    """A bar for each file on a terminal; in a log only what holds them up."""
     if not sys.stderr.isatty():
-        yield None
+        with _notes(lambda text: click.echo(text, err=True)):
+            yield None
         return
     from rich import progress as parts
     from rich.console import Console
@@ -35,4 +39,24 @@ def shown_progress() -> Iterator[Tell | None]:
                 tasks[progress.name] = bars.add_task(progress.name, total=progress.total)
             bars.update(tasks[progress.name], completed=progress.done, total=progress.total)
 
-        yield tell
+        with _notes(lambda text: bars.console.print(text, markup=False, highlight=False)):
+            yield tell
+
+
+@contextlib.contextmanager
+def _notes(show: Callable[[str], None]) -> Iterator[None]:
+    """What fetching says on the way (the next try, a missing signature) is for the person too."""
+
+    class Shown(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            show(record.getMessage())
+
+    log, handler = logging.getLogger("ingot.images.fetching"), Shown()
+    before = log.level
+    log.setLevel(logging.INFO)
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)

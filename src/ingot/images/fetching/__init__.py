@@ -18,8 +18,9 @@ Errors:
 
 from ingot.images.fetching.errors import Absent, FetchError, NotVerified, Refused, Unreachable, Unwritable
 from ingot.images.fetching.fetcher import Fetcher
+from ingot.images.fetching.partial import there
 from ingot.images.fetching.patience import Patience
-from ingot.images.fetching.unpacking import there, unpack, unpacked_name
+from ingot.images.fetching.unpacking import unpack, unpacked_name
 from ingot.images.fetching.wanted import Fetched, FetchSettings, Progress, Wanted
 
 __all__ = [

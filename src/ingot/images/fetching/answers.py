@@ -53,7 +53,7 @@ Answer = Body | Complete | StartOver | TryLater
 
 def range_headers(have: int, version: str | None) -> dict[str, str]:
     """What is asked for when so many bytes of this version are there; without a version all of it is."""
-    if not have or version is None:
+    if not have or version is None or not version.isprintable():
         return {}
     return {"Range": f"bytes={have}-", "If-Range": version}
 

@@ -10,15 +10,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 import aiohttp
 
 from ingot.images.fetching.answers import Body, TryLater, meaning
 from ingot.images.fetching.downloading import Download, pause
 from ingot.images.fetching.errors import Absent, NotVerified, Refused, Unreachable
-from ingot.images.fetching.partial import Partial, claimed, digest_of, write_whole
+from ingot.images.fetching.partial import Partial, claimed, there, write_whole
 from ingot.images.fetching.patience import Tries
 from ingot.images.fetching.requesting import Interrupted, Web, shown
 from ingot.images.fetching.signatures import LARGEST_SIGNATURE, check_signature
@@ -26,6 +27,9 @@ from ingot.images.fetching.threads import in_thread
 from ingot.images.fetching.wanted import Fetched, FetchSettings, Progress, Tell, Wanted
 
 log = logging.getLogger(__name__)
+
+_SMALL: Final = 900.0
+"""Seconds that a small document may take, with everything."""
 
 
 class Fetcher:
@@ -55,6 +59,13 @@ class Fetcher:
 
     async def read(self, url: str, *, limit: int) -> bytes:
         """A small document, whole, into memory."""
+        try:
+            async with asyncio.timeout(_SMALL):
+                return await self._read(url, limit)
+        except TimeoutError as error:
+            raise Unreachable(f"{shown(url)} took more than {_SMALL:.0f} s") from error
+
+    async def _read(self, url: str, limit: int) -> bytes:
         tries = Tries(self._settings.patience)
         while True:
             try:
@@ -87,16 +98,15 @@ class Fetcher:
 
     async def _there(self, wanted: Wanted, folder: Path, signature: bytes | None) -> Fetched | None:
         """The file that is there already, if it is the right one."""
-        path = folder / wanted.name
-        found = await in_thread(digest_of, path)
-        if found is None or found[0] != wanted.sha256:
+        found = await there(folder / wanted.name, wanted.sha256)
+        if found is None:
             return None
-        descriptor = await in_thread(os.open, path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = await in_thread(os.open, found.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             signer = await self._signer(wanted, descriptor, signature)
         finally:
             os.close(descriptor)
-        return Fetched(path=path, sha256=wanted.sha256, size=found[1], reused=True, signer=signer)
+        return replace(found, signer=signer)
 
     async def _come(
         self, wanted: Wanted, path: Path, part: Partial, signature: bytes | None, tell: Tell

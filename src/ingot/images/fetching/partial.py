@@ -4,7 +4,7 @@ Kept when a try ends, however it ends, so that the next one goes on there; the b
 Only one process works on it at a time. It gets its name, with a rename, when it is whole, verified and synced; until then what
 stood under that name stays.
 
-Everything here but `claimed` blocks: it is called in threads.
+Everything here but `claimed` and `there` blocks: it is called in threads.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import msgspec
 
 from ingot.images.fetching.errors import Unwritable
 from ingot.images.fetching.threads import in_thread
+from ingot.images.fetching.wanted import Fetched
 
 _CHUNK: Final = 4 << 20
 _NOTE_LIMIT: Final = 64 << 10
@@ -86,8 +87,7 @@ class Partial:
         with _worded(self._path):
             self._empty()
             self.version = version
-            self._note.unlink(missing_ok=True)
-            self._note.write_bytes(msgspec.json.encode(_Note(self._url, self._sha256, version)))
+            _write_new(self._note, msgspec.json.encode(_Note(self._url, self._sha256, version)))
 
     def write(self, content: bytes | bytearray) -> None:
         self._digest.update(content)
@@ -164,6 +164,14 @@ async def claimed(folder: Path, name: str, *, url: str, sha256: str) -> Partial:
         await asyncio.sleep(_OTHERS)
 
 
+async def there(path: Path, sha256: str | None) -> Fetched | None:
+    """A file that is there with this sha256."""
+    found = await in_thread(digest_of, path)
+    if found is None or found[0] != sha256:
+        return None
+    return Fetched(path=path, sha256=found[0], size=found[1], reused=True)
+
+
 def digest_of(path: Path) -> tuple[str, int] | None:
     """sha256 and size of a file; None if it is not there."""
     digest, size = hashlib.sha256(), 0
@@ -183,10 +191,7 @@ def write_whole(path: Path, content: bytes) -> None:
     """A small file, whole or not at all."""
     temporary = path.with_name(f".{path.name}.part")
     with _worded(path):
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        _write_new(temporary, content)
         temporary.replace(path)
         sync_folder(path.parent)
 
@@ -197,6 +202,15 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _write_new(path: Path, content: bytes) -> None:
+    """A file of our own in place of whatever has the name; a link that somebody put there is not followed."""
+    path.unlink(missing_ok=True)
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _lock(descriptor: int) -> bool:

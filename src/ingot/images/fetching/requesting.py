@@ -32,8 +32,12 @@ class Interrupted(Exception):
 
 def shown(url: str | URL) -> str:
     """A URL as it may be logged and printed."""
-    parsed = URL(str(url), encoded=True)
-    return str(parsed.with_user(None).with_query(None).with_fragment(None))
+    try:
+        parsed = URL(str(url), encoded=True)
+        plain = parsed.with_user(None) if parsed.absolute else parsed
+        return str(plain.with_query(None).with_fragment(None))
+    except ValueError:
+        return "a URL that is none"
 
 
 class Web:
@@ -122,7 +126,7 @@ def _parsed(url: str) -> URL:
             return parsed
     except ValueError:
         pass
-    raise Refused(f"{url[:200]!r} is not an http or https URL")
+    raise Refused(f"{shown(url)[:200]} is not an http or https URL")
 
 
 def _redirected(here: URL, location: str | None) -> URL:

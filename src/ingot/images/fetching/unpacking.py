@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, Protocol
 
 from ingot.images.fetching.errors import NotVerified, Unwritable
-from ingot.images.fetching.partial import Partial, claimed, digest_of
+from ingot.images.fetching.partial import Partial, claimed, there
 from ingot.images.fetching.threads import in_thread
 from ingot.images.fetching.wanted import LARGEST, Fetched
 
@@ -33,14 +33,6 @@ def unpacked_name(name: str) -> str | None:
     """What a compressed file is called when it is unpacked; None for one that is not compressed, and for a tar archive."""
     stem, dot, suffix = name.rpartition(".")
     return stem if dot and stem and suffix in ("gz", "xz") and not stem.endswith(".tar") else None
-
-
-async def there(path: Path, sha256: str | None) -> Fetched | None:
-    """A file that is there with this sha256."""
-    found = await in_thread(digest_of, path)
-    if found is None or found[0] != sha256:
-        return None
-    return Fetched(path=path, sha256=found[0], size=found[1], reused=True)
 
 
 async def unpack(path: Path, *, sha256: str | None, limit: int = LARGEST) -> Fetched:

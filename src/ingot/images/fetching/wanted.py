@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Final
 from ingot.formats.streams import StreamArtifact
 from ingot.images.fetching.patience import Patience
 
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
 LARGEST: Final = 64 << 30
 _HOUR: Final = 3600.0
 
@@ -24,6 +26,12 @@ class Wanted:
     """What it is called in the folder it goes to."""
     signature: str | None = None
     """Where its detached GPG signature is, if it has one."""
+
+    def __post_init__(self) -> None:
+        if not _SHA256.fullmatch(self.sha256):
+            raise ValueError(f"{self.sha256!r} is no sha256: 64 hexadecimal digits, in small letters")
+        if self.name.startswith(".") or not re.fullmatch(r"[^/\0]+", self.name):
+            raise ValueError(f"{self.name!r} is not the name of a file in a folder")
 
     @classmethod
     def of(cls, artifact: StreamArtifact) -> Wanted:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
+from typing import TypeAlias
 
 from ingot.formats.errors import FormatError
 from ingot.formats.network.keyfile import Setting
@@ -31,6 +32,9 @@ class Wired:
     mac: str | None = None
 
 
+Ports: TypeAlias = dict[str, tuple[Interface, Mapping[str, Setting] | None]]
+
+
 class Names:
     """The interfaces of a configuration by the names that others call them."""
 
@@ -45,6 +49,8 @@ class Names:
             self.add(interface)
 
     def add(self, interface: Interface) -> None:
+        if interface.name in self._names:
+            return
         self._names[interface.name] = interface
         if interface.profile and interface.profile != interface.name:
             self._profiles.setdefault(interface.profile, []).append(interface)
@@ -71,47 +77,52 @@ def wire(interfaces: Iterable[Interface]) -> tuple[list[Wired], Names]:
     parents = {each.name: _parent(each, names) for each in names if each.parent and each.exists}
     wired: list[Wired] = []
     for each in names:
-        controller, settings = ports.get(each.name, (None, None))
         if not each.exists:
             continue
-        if controller and each.state is State.UP:
+        controller, settings = ports.get(each.name, (None, None))
+        if controller:
             _check_port(each, controller)
         wired.append(Wired(each, controller, settings, parents.get(each.name), _mac(each, names)))
     _check_order(wired)
     return wired, names
 
 
-def _attached(names: Names) -> dict[str, tuple[Interface, Mapping[str, Setting] | None]]:
+def _attached(names: Names) -> Ports:
     """Controller of each port and its settings there, by the port's name."""
-    ports: dict[str, tuple[Interface, Mapping[str, Setting] | None]] = {}
+    ports: Ports = {}
     for controller in [each for each in names if each.exists and each.ports]:
         for port in controller.ports or ():
-            interface = names.find(port.name, controller.path)
-            if interface is None:
-                checked = interface_name(port.name, f"{controller.path}: port")
-                interface = Interface(
-                    path=f"{controller.path}: port {checked}", name=checked, kind=Kind.ETHERNET
-                )
-                names.add(interface)
+            interface = names.find(port.name, controller.path) or _unsaid(port.name, controller)
+            names.add(interface)
             if interface.name in ports:
                 both = f"{ports[interface.name][0].name} and {controller.name}"
                 raise FormatError(f"{controller.path}: {shown(port.name)} cannot be a port twice, of {both}")
             ports[interface.name] = (controller, port.settings)
     for each in [each for each in names if each.exists and each.controller is not None]:
-        listed = ports.get(each.name)
-        path = f"{each.path}.controller"
-        if not each.controller:
-            if listed:
-                raise FormatError(f"{path}: is empty, but {listed[0].name} has {each.name} among its ports")
-            continue
-        found = names.find(each.controller, path)
-        if found is None or not found.exists or found.kind not in (Kind.BOND, Kind.BRIDGE):
-            raise FormatError(f"{path}: there is no bond and no linux-bridge named {shown(each.controller)}")
-        if listed is None and found.ports is None:
-            ports[each.name] = (found, None)
-        elif listed is None or listed[0].name != found.name:
-            raise FormatError(f"{path}: {found.name} does not have {each.name} among its ports")
+        if controller_named := _controller(each, names, ports):
+            ports.setdefault(each.name, (controller_named, None))
     return ports
+
+
+def _unsaid(name: str, controller: Interface) -> Interface:
+    """A port that nobody described."""
+    checked = interface_name(name, f"{controller.path}: port")
+    return Interface(path=f"{controller.path}: port {checked}", name=checked, kind=Kind.ETHERNET)
+
+
+def _controller(port: Interface, names: Names, ports: Ports) -> Interface | None:
+    """The controller that a port names itself; it and the controllers' lists cannot say different things."""
+    path, listed = f"{port.path}.controller", ports.get(port.name)
+    if not port.controller:
+        if listed:
+            raise FormatError(f"{path}: is empty, but {listed[0].name} has {port.name} among its ports")
+        return None
+    found = names.find(port.controller, path)
+    if found is None or not found.exists or found.kind not in (Kind.BOND, Kind.BRIDGE):
+        raise FormatError(f"{path}: there is no bond and no linux-bridge named {shown(port.controller)}")
+    if listed[0].name != found.name if listed else found.ports is not None:
+        raise FormatError(f"{path}: {found.name} does not have {port.name} among its ports")
+    return found
 
 
 def _check_port(port: Interface, controller: Interface) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -140,8 +140,8 @@ def _of_files(folder: Path) -> Payload:
 
 
 def _in_layout(layout: Layout, architecture: str, manifest: Manifest) -> _Found:
-    files = dict(_files(layout, manifest))
     path = f"{FOLDER}/{iso_name(architecture)}"
+    files = _files(layout, manifest, {path, f"{path}.sha256"})
     iso, noted = files.get(path), files.get(f"{path}.sha256")
     if iso is None:
         raise PayloadError(_without_iso(layout, manifest, path, architecture))
@@ -181,14 +181,16 @@ def _manifests(layout: Layout, root: Descriptor) -> Iterator[tuple[str, Manifest
             yield architecture, manifest
 
 
-def _files(layout: Layout, manifest: Manifest) -> Iterator[tuple[str, Region]]:
-    """Files of the folder coreos in all layers that can be looked into; of two with the same name, the upper one comes last."""
-    for layer in manifest.layers:
-        if layer.media_type in MediaType.PLAIN_LAYERS:
+def _files(layout: Layout, manifest: Manifest, wanted: Set[str]) -> dict[str, Region]:
+    """Where files lie, in layers that can be looked into. From the top, so that most layers need not be looked into at all."""
+    found: dict[str, Region] = {}
+    for layer in reversed(manifest.layers):
+        if layer.media_type in MediaType.PLAIN_LAYERS and wanted - found.keys():
             region = layout.region(layer)
-            for entry in _entries(region):
-                if entry.kind is LayerKind.FILE and entry.path.startswith(f"{FOLDER}/"):
-                    yield entry.path, region.part(entry.offset, entry.size)
+            files = {entry.path: entry for entry in _entries(region) if entry.kind is LayerKind.FILE}
+            for path in wanted & files.keys() - found.keys():
+                found[path] = region.part(files[path].offset, files[path].size)
+    return found
 
 
 def _entries(region: Region) -> Iterator[LayerEntry]:

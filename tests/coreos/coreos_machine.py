@@ -13,8 +13,9 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -111,6 +112,7 @@ class Machine:
         self.device = device
         self._folder = folder
         self._installer = installer
+        self._said = folder / "said"
         self.root = folder / "root"
         self.root.mkdir()
         self.made = folder / "root.made"
@@ -153,44 +155,78 @@ class Machine:
     def inspected(self) -> Answer:
         return self._told({"install": False, "inventory": True, "args": {}}, {})
 
+    @contextmanager
+    def installing(self, instance: dict[str, Any]) -> Iterator[subprocess.Popen[bytes]]:
+        """The agent's process while it installs; afterwards nothing of it is left on the disk's device."""
+        with self._started({"install": True, "inventory": False, "args": {}}, instance) as process:
+            yield process
+        wait_until(lambda: not any(self._writes(folder) for folder in Path("/proc").glob("[0-9]*")))
+
+    def _writes(self, process: Path) -> bool:
+        try:
+            words = (process / "cmdline").read_bytes()
+        except OSError:
+            return False
+        return b"coreos-installer" in words and self.device.encode() in words
+
     def _told(self, order: dict[str, Any], instance: dict[str, Any]) -> Answer:
+        with self._started(order, instance) as process:
+            process.wait(timeout=PATIENCE)
+        *log, answer = self._said.read_text().splitlines()
+        assert process.returncode == 0, "\n".join([*log[-40:], answer])
+        return Answer(**json.loads(answer), log="\n".join(log))
+
+    def _started(self, order: dict[str, Any], instance: dict[str, Any]) -> subprocess.Popen[bytes]:
         node = {"uuid": "6c5b3a0e-1111-4222-8333-444455556666", "instance_info": instance, "properties": {}}
-        tools, site = self._folder / "tools", bench(self._folder.parent)
+        told = self._folder / "order"
+        told.write_text(json.dumps(order | {"node": node}))
+        tools = self._tools()
+        inside = [str(self.root), str(self._installer), self.device, str(tools)]
+        words = ["unshare", "--mount", "--uts", "--propagation", "private", "sh", "-c", INSIDE, "sh", *inside]
+        with told.open() as given, self._said.open("wb") as said:
+            return subprocess.Popen(
+                [*words, str(agent_python()), str(HERE / "real_install.py")],
+                stdin=given,
+                stdout=said,
+                stderr=said,
+                env=self._environment(tools),
+            )
+
+    def _tools(self) -> Path:
+        """Programs in front of the agent's own: what it may not do on this machine, and what this machine does not have."""
+        tools = self._folder / "tools"
         tools.mkdir(exist_ok=True)
         for name in ("partprobe", "sgdisk", "mdadm", "udevadm"):
             if shutil.which(name) is None and self.container is None:  # they only look, or find nothing
                 _write_program(tools / name, "exit 0")
-        (tools / "journalctl").write_text(f'#!/bin/sh\necho {"the journal below " * 5} "$@"\n')
-        (tools / "journalctl").chmod(0o755)
+        _write_program(tools / "journalctl", f'echo {"the journal below " * 5} "$@"')
+        _write_program(tools / "efibootmgr", 'echo BootCurrent: 0000; echo "$@" >>"$(dirname "$0")/entries"')
         (tools / "udevadm.in").write_text(UDEVADM)  # for coreos-installer; the agent itself need not know
-        inside = [str(self.root), str(self._installer), self.device, str(tools)]
-        words = ["unshare", "--mount", "--uts", "--propagation", "private", "sh", "-c", INSIDE, "sh", *inside]
-        ended = subprocess.run(
-            [*words, str(agent_python()), str(HERE / "real_install.py")],
-            input=json.dumps(order | {"node": node}),
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            env=without_ours(os.environ)
-            | {
-                "PATH": f"{tools}:{os.environ['PATH']}",
-                "PYTHONPATH": f"{distribution(self._folder.parent)}:{site}:{HERE}",
-                "INGOT_COREOS_ROOT": inside[0],
-                "INGOT_COREOS_RETRY_PAUSE": "0.1",
-                "IPA_COREOS_IP_OPTIONS": "ip=dhcp rd.neednet=1",
-                "IPA_DEFAULT_HOSTNAME": "named-by-its-ramdisk",
-                "DISK_OF_THE_TEST": self.device,
-                "NAME_OF_THE_TEST": self.name,
-                "BOOT_OF_THE_TEST": self.boots,
-                "CONTAINER_OF_THE_TEST": str(self.container or ""),
-                "BENCH_OF_THE_TEST": str(HERE),
-                "SITE_OF_THE_TEST": str(site),
-            },
-            check=False,
-        )
-        assert ended.returncode == 0, (ended.stdout + ended.stderr)[-4000:]
-        *log, answer = ended.stdout.splitlines()
-        return Answer(**json.loads(answer), log="\n".join([*log, ended.stderr]))
+        return tools
+
+    def _environment(self, tools: Path) -> dict[str, str]:
+        site = bench(self._folder.parent)
+        return without_ours(os.environ) | {
+            "PATH": f"{tools}:{os.environ['PATH']}",
+            "PYTHONPATH": f"{distribution(self._folder.parent)}:{site}:{HERE}",
+            "INGOT_COREOS_ROOT": str(self.root),
+            "INGOT_COREOS_RETRY_PAUSE": "0.1",
+            "IPA_COREOS_IP_OPTIONS": "ip=dhcp rd.neednet=1",
+            "IPA_DEFAULT_HOSTNAME": "named-by-its-ramdisk",
+            "DISK_OF_THE_TEST": self.device,
+            "NAME_OF_THE_TEST": self.name,
+            "BOOT_OF_THE_TEST": self.boots,
+            "CONTAINER_OF_THE_TEST": str(self.container or ""),
+            "BENCH_OF_THE_TEST": str(HERE),
+            "SITE_OF_THE_TEST": str(site),
+        }
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline, "it takes too long"
+        time.sleep(0.05)
 
 
 def _write_program(file: Path, text: str) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from coreos_machine import NETWORK, Answer, Machine
+from coreos_machine import NETWORK, Answer, Machine, wait_until
 from small_coreos import INITRAMFS, OPTIONS, PARTS, file_on_boot, labels, metal_image, mode_on_boot
 
 from image_host import ImageHost
@@ -206,6 +206,25 @@ def test_a_download_that_breaks_off_is_begun_anew_and_the_log_tells_of_it_withou
     assert "attempt 1 of 3" in answer.log
     assert "(100 %) of the image written" in answer.log
     assert SECRET not in answer.log
+
+
+def test_an_agent_that_is_killed_leaves_nothing_to_boot(
+    machine: Machine, images: ImageHost, image: bytes
+) -> None:
+    with machine.disk.open("r+b") as disk:
+        disk.write(image)  # what was installed before
+    images.files["/metal.raw"] = image  # half of it is more than what coreos-installer keeps in its hands
+    wanted = hashlib.sha256(image).hexdigest()
+    plain = source(images, image_source=f"{images.url}/metal.raw", image_os_hash_value=wanted)
+    images.script.append("hold")
+    with machine.installing(plain) as agent:
+        wait_until(lambda: labels(machine.disk) == [] or agent.poll() is not None)
+        agent.kill()
+    assert labels(machine.disk) == []
+    assert machine.disk.read_bytes()[:446] == bytes(446)
+    images.release.set()
+    assert machine.install(instance=plain).result["device"] == machine.device
+    assert labels(machine.disk) == [part.label for part in PARTS]
 
 
 def test_the_reason_that_coreos_installer_gives_is_the_message(machine: Machine, images: ImageHost) -> None:

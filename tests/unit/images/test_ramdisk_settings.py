@@ -168,6 +168,7 @@ def test_the_password_of_a_proxy_is_kept_out_of_sight() -> None:
     settings = read(HTTP_PROXY="http://me:hush@proxy.example:3128")
     assert settings.http_proxy.reveal() == "http://me:hush@proxy.example:3128"
     assert "hush" not in repr(settings)
+    assert read(HTTPS_PROXY="proxy.example:3128").https_proxy.reveal() == "http://proxy.example:3128"
     with pytest.raises(SettingsError) as problem:
         read(HTTP_PROXY="http://me:hush@pro xy")
     assert "hush" not in str(problem.value)

@@ -71,7 +71,8 @@ def _api_url(variable: str, url: str, port: int) -> str:
 
 
 def proxy(variable: str, text: str) -> Secret:
-    """A proxy's URL may hold a password."""
+    """A proxy's URL may hold a password. Without a scheme it is http, as everywhere."""
+    text = text if "://" in text else f"http://{text}"
     problem = urls.problem_with(text, urls.WEB_SCHEMES)
     if problem is not None or set("\"'\\$`") & set(text):
         why = problem.sentence if problem is not None else "it holds a quote, a backslash or a dollar."

@@ -64,6 +64,7 @@ async def test_images_of_several_architectures_come_into_one_folder(
     ended = await run(*words)
     assert ended.exit_code == 0, ended.output
     assert ended.stdout.splitlines() == [str(folder / "x86_64.iso"), str(folder / "aarch64.iso")]
+    assert (folder / "coreos-stream.json").read_bytes() == (tmp_path / "stream.json").read_bytes()
     assert (folder / "aarch64.iso").read_bytes() == server.files["/aarch64.iso"].content
     told = json.loads((await run(*words, "-o", "json")).stdout)
     assert [(file["architecture"], file["reused"]) for file in told] == [("x86_64", True), ("aarch64", True)]
@@ -88,7 +89,7 @@ async def test_a_disk_is_unpacked_and_not_fetched_again(server: UnrulyServer, tm
     folder = tmp_path / "images"
     words = ["--stream-file", stream(server, tmp_path), "-a", "x86_64", "-f", "raw.xz", "-d", "-C", folder]
     assert (await run(*words)).stdout == f"{folder / 'disk.raw'}\n"
-    assert [path.name for path in folder.iterdir()] == ["disk.raw"]
+    assert sorted(path.name for path in folder.iterdir()) == ["coreos-stream.json", "disk.raw"]
     assert (folder / "disk.raw").read_bytes() == DISK
     (told,) = json.loads((await run(*words, "-o", "json")).stdout)
     assert (told["reused"], told["sha256"]) == (True, hashlib.sha256(DISK).hexdigest())
@@ -173,4 +174,4 @@ async def test_a_download_that_was_killed_goes_on(server: UnrulyServer, tmp_path
     told = json.loads((await run(*words[2:], "-o", "json")).stdout)
     assert (told[0]["resumed"], told[0]["reused"]) == (400_000, False)
     assert server.asked[-1].range == "bytes=400000-"
-    assert sorted(path.name for path in folder.iterdir()) == ["x86_64.iso"]
+    assert sorted(path.name for path in folder.iterdir()) == ["coreos-stream.json", "x86_64.iso"]

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from ingot.images.fetching.wanted import Tell
 
 _STREAMS: Final = "https://builds.coreos.fedoraproject.org/streams/"
+STREAM: Final = "coreos-stream.json"
+"""The metadata that the images of a folder were fetched with."""
 _STREAM_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -115,6 +117,8 @@ def fetch(
 ) -> None:
     """Fetch the images of a CoreOS stream, verified; what is there already is not fetched again.
 
+    The stream metadata goes to the same folder, as coreos-stream.json: `ingot release build` takes both.
+
     \b
     ingot release fetch -a x86_64 -a aarch64 -C images
     ingot release fetch --stream-file rhcos.json -f pxe -C images
@@ -163,7 +167,7 @@ async def _fetch(
     done: Callable[[FileReport], None],
 ) -> None:
     from ingot.formats.streams import parse_stream
-    from ingot.images.fetching import Fetcher
+    from ingot.images.fetching import Fetcher, write_whole
 
     async with Fetcher(settings) as fetcher:
         content = document if document is not None else await _downloaded(fetcher, settings, url or "")
@@ -172,6 +176,8 @@ async def _fetch(
             for artifact in artifacts:
                 fetched = await _one(fetcher, artifact, folder, tell, decompress=decompress)
                 done(_report(artifact, fetched))
+    # A release payload is built of the images with it, and whoever checks them later needs no network.
+    await asyncio.to_thread(write_whole, folder / STREAM, content)
 
 
 async def _one(

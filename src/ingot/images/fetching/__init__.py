@@ -18,7 +18,7 @@ Errors:
 
 from ingot.images.fetching.errors import Absent, FetchError, NotVerified, Refused, Unreachable, Unwritable
 from ingot.images.fetching.fetcher import Fetcher
-from ingot.images.fetching.partial import there
+from ingot.images.fetching.partial import there, write_whole
 from ingot.images.fetching.patience import Patience
 from ingot.images.fetching.unpacking import unpack, unpacked_name
 from ingot.images.fetching.wanted import Fetched, FetchSettings, Progress, Wanted
@@ -39,4 +39,5 @@ __all__ = [
     "there",
     "unpack",
     "unpacked_name",
+    "write_whole",
 ]

@@ -83,7 +83,7 @@ async def _keep_notice(controller: ImageController, file: Path, every: float) ->
     """What is not as it should be, for `ingot status`."""
     shown: str | None = None
     while True:
-        told = "; ".join(controller.keeper.stock.troubles.values())
+        told = "; ".join(controller.troubles)
         if told != shown:
             shown = told
             await asyncio.to_thread(_show, told, file)

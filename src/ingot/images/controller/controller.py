@@ -54,13 +54,13 @@ class ImageController:
             client, PREPROVISIONING_IMAGES, namespace=namespace, indexes={BY_SECRET: _secrets_of}
         )
         self.secrets = Informer(client, metadata_of(SECRETS), namespace=namespace)
-        self.keeper = StockKeeper(settings, publisher, changed=self._wake_all)
+        self._keeper = StockKeeper(settings, publisher, changed=self._wake_all)
         self._reconcile = ImageReconciler(
             client,
             recorder,
             images=self.images,
             secrets=self.secrets,
-            keeper=self.keeper,
+            keeper=self._keeper,
             publisher=publisher,
             architecture=settings.architecture,
             clock=clock,
@@ -83,14 +83,12 @@ class ImageController:
 
     @property
     def tasks(self) -> list[Job]:
-        return [self.keeper.keep, self._count_those_there]
+        return [self._keeper.keep, self._count_those_there]
 
     @property
-    def trouble(self) -> str:
-        """What keeps images from being built and served as they should be; "" for nothing."""
-        if not self.ready():
-            return "not every image was looked at yet"
-        return "; ".join(self.keeper.stock.troubles.values())
+    def troubles(self) -> list[str]:
+        """Why what is there now is not what images are made of; empty when it is."""
+        return list(self._keeper.stock.troubles.values())
 
     def ready(self) -> bool:
         """Whether everything that is advertised is there. Any thread may ask."""

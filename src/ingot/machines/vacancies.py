@@ -42,15 +42,16 @@ def why_taken(host: BareMetalHost) -> str | None:
     return None
 
 
-def belongs_to(host: BareMetalHost, claimant: ObjectReference) -> bool:
-    """Whether this is the host of that claimant. Versions of an API come and go; its group, kind and names tell who it is."""
-    consumer = host.spec.consumer_ref
-    return consumer is not None and (
-        consumer.kind,
-        consumer.name,
-        consumer.namespace,
-        _group(consumer),
-    ) == (claimant.kind, claimant.name, claimant.namespace, _group(claimant))
+def claimant(reference: ObjectReference) -> str:
+    """Who is meant. Versions of an API come and go; its group, kind and names tell who it is."""
+    group = reference.api_version.rpartition("/")[0]
+    return f"{reference.kind}.{group} {reference.namespace}/{reference.name}"
+
+
+def belongs_to(host: BareMetalHost, consumer: ObjectReference) -> bool:
+    """Whether this is the host of that consumer."""
+    found = host.spec.consumer_ref
+    return found is not None and claimant(found) == claimant(consumer)
 
 
 def needs_cleaning(host: BareMetalHost) -> bool:
@@ -63,7 +64,3 @@ def needs_cleaning(host: BareMetalHost) -> bool:
         return True
     begun_since = (history.register.start, history.inspect.start)
     return any(begun is not None and begun > cleaned for begun in begun_since)
-
-
-def _group(reference: ObjectReference) -> str:
-    return reference.api_version.rpartition("/")[0]

@@ -134,7 +134,7 @@ def _podman(settings: AgentSettings, *, hostname: str, own_network: bool) -> Seq
         f"--cidfile={_CONTAINER_FILE}",
         "--privileged --network=host --ipc=host --uts=host",
         *mounts,
-        *(f"--env={quoted(f'{name}={value}', command=True)}" for name, value in environment.items()),
+        *(quoted(f"--env={name}={value}", command=True) for name, value in environment.items()),
         *([f"--authfile={PULL_SECRET}"] if settings.pull_secret else []),
         "--name=ironic-agent",
         settings.image,

@@ -41,14 +41,12 @@ async def opened(
             medium: Fetched | Remote
             with in_words(what):
                 async with client.get(url, ssl=trusted, headers=first) as answer:
-                    found = _part(answer)
-                    if found is not None and found[1] > _FIRST:
-                        medium = Remote(
-                            client, url, what, trusted, folder, found[1], answer.headers.get("ETag")
-                        )
+                    start, size = _part(answer) or (None, 0)
+                    if start == 0 and size > _FIRST:
+                        medium = Remote(client, url, what, trusted, folder, size, answer.headers.get("ETag"))
                         medium.keep(0, await answer.read())
                     else:
-                        if found is None:
+                        if start != 0:
                             expect_all(answer, what)
                         medium = Fetched(file, *await read_whole(answer, file, what))
             yield medium
@@ -95,9 +93,11 @@ class Remote:
             yield file
 
     def keep(self, offset: int, content: bytes) -> None:
-        """Take in what was fetched, which begins with a page."""
-        for at in range(0, len(content), _PAGE):
-            self.pages[(offset + at) // _PAGE] = content[at : at + _PAGE]
+        """Take in the whole pages of what was fetched, which begins with one."""
+        for at in range(offset, offset + len(content), _PAGE):
+            page = content[at - offset : at - offset + _PAGE]
+            if len(page) == _PAGE or at + len(page) == self.size:
+                self.pages[at // _PAGE] = page
 
     async def _fetch(self, offset: int, length: int) -> None:
         start = offset // _PAGE * _PAGE

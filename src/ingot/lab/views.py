@@ -122,7 +122,10 @@ def _with_config(chassis: Chassis) -> Booted | None:
     booted = chassis.record.booted
     if booted is None or booted.coreos is None or not booted.coreos.ignition_sha256:
         return booted
-    config = chassis.booted_ignition.read_bytes().decode("utf-8", "replace")
+    try:
+        config = chassis.booted_ignition.read_bytes().decode("utf-8", "replace")
+    except FileNotFoundError:  # the farm was killed while the next boot began
+        return booted
     return replace(booted, coreos=replace(booted.coreos, ignition=config))
 
 

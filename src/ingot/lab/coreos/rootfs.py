@@ -6,11 +6,10 @@ its own build, which that says at its end; only then is it put into a file to be
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import re
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -67,18 +66,16 @@ async def check_root_file_system(
 async def difference(pieces: AsyncIterator[bytes], wanted: StreamHash) -> str:
     """Where the bytes are not those that are wanted; "" when they are."""
     digest, inside, number = hashlib.sha256(), 0, 0
-    update: Callable[[bytes], None] = digest.update
     async for piece in pieces:
         while piece:
             part, piece = piece[: wanted.size - inside], piece[wanted.size - inside :]
-            await asyncio.to_thread(update, part)
+            digest.update(part)
             inside += len(part)
             if inside < wanted.size:
                 continue
             if wanted.digests[number : number + 1] != (digest.hexdigest(),):
                 return f"hash mismatch at offset {number * wanted.size}"
             digest, inside, number = hashlib.sha256(), 0, number + 1
-            update = digest.update
     if inside:
         if wanted.digests[number : number + 1] != (digest.hexdigest(),):
             return f"hash mismatch at offset {number * wanted.size}"

@@ -148,6 +148,15 @@ async def test_a_server_that_says_no_is_a_sentence(server: UnrulyServer, tmp_pat
     assert "answers HTTP 403" in ended.stderr
 
 
+async def test_files_that_came_before_one_that_did_not_are_told(server: UnrulyServer, tmp_path: Path) -> None:
+    path = stream(server, tmp_path)
+    del server.files["/aarch64.iso"]
+    ended = await run("--stream-file", path, "-a", "x86_64", "-a", "aarch64", "-C", tmp_path)
+    assert ended.exit_code == 1
+    assert ended.stdout == f"{tmp_path / 'x86_64.iso'}\n"
+    assert "/aarch64.iso answers HTTP 404" in ended.stderr
+
+
 async def test_a_download_that_was_killed_goes_on(server: UnrulyServer, tmp_path: Path) -> None:
     folder = tmp_path / "images"
     folder.mkdir()

@@ -23,15 +23,19 @@ def shown_progress() -> Iterator[Tell | None]:
         return
     from rich import progress as parts
     from rich.console import Console
+    from rich.table import Column
 
+    # Names are long; on a narrow terminal they give way, the numbers do not.
     columns = (
-        parts.TextColumn("{task.description}"),
-        parts.BarColumn(),
-        parts.DownloadColumn(),
-        parts.TransferSpeedColumn(),
+        parts.TextColumn(
+            "{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")
+        ),
+        parts.BarColumn(bar_width=16),
+        parts.DownloadColumn(table_column=Column(no_wrap=True)),
+        parts.TransferSpeedColumn(table_column=Column(no_wrap=True)),
         parts.TimeRemainingColumn(),
     )
-    with parts.Progress(*columns, console=Console(stderr=True)) as bars:
+    with parts.Progress(*columns, console=Console(stderr=True), expand=True) as bars:
         tasks: dict[str, parts.TaskID] = {}
 
         def tell(progress: Progress) -> None:

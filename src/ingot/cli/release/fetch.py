@@ -136,20 +136,26 @@ def fetch(
     )
     url = None if stream_file else stream_url or _url_of(stream or "stable", stream_base_url or _STREAMS)
     reports: list[FileReport] = []
-    with _errors_as_sentences():
-        asyncio.run(
-            _fetch(
-                settings,
-                document=_document(stream_file) if stream_file else None,
-                url=url,
-                architectures=architectures or (machine.machine(),),
-                platform=platform,
-                format=format,
-                folder=Path(directory),
-                decompress=decompress,
-                done=reports.append if output == "json" else lambda report: click.echo(report.path),
+    try:
+        with _errors_as_sentences():
+            asyncio.run(
+                _fetch(
+                    settings,
+                    document=_document(stream_file) if stream_file else None,
+                    url=url,
+                    architectures=architectures or (machine.machine(),),
+                    platform=platform,
+                    format=format,
+                    folder=Path(directory),
+                    decompress=decompress,
+                    done=reports.append,
+                )
             )
-        )
+    finally:
+        # Those that came before one that did not are there, and good.
+        if output == "text":
+            for report in reports:
+                click.echo(report.path)
     if output == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(reports)))
 

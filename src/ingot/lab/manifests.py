@@ -12,6 +12,8 @@ from ingot.lab.labfile import LabFile, Plate
 
 Manifest = dict[str, Any]
 USER_DATA: Final = "#cloud-config\nhostname: {name}\n"
+IGNITION: Final = '{"ignition": {"version": "3.4.0"}}'
+"""The user data of a server with CoreOS, which names itself after its host."""
 
 
 def manifests(
@@ -23,14 +25,15 @@ def manifests(
     provision: int = 0,
     image_format: str = "qcow2",
     image: Manifest | None = None,
-    user_data: str = USER_DATA,
+    user_data: str = "",
     online: bool = True,
 ) -> list[Manifest]:
     """Secrets and hosts for the first `count` servers whose name matches one of the patterns.
 
     The first `provision` of them get an image, user data and network data. `image` is as a BareMetalHost has it; without one it
-    is the lab's sample of that format. {name} in the user data becomes the server's name.
+    is the lab's sample of that format, or CoreOS as the ramdisk brings it. {name} in the user data becomes the server's name.
     """
+    text = user_data or (IGNITION if image_format == "coreos" else USER_DATA)
     chosen = [plate for plate in lab.servers if any(fnmatchcase(plate.name, pattern) for pattern in names)]
     made: list[Manifest] = []
     for number, plate in enumerate(chosen[:count]):
@@ -39,7 +42,7 @@ def manifests(
         made.append(_secret(host["spec"]["bmc"]["credentialsName"], namespace, credentials))
         if number < provision:
             given = {
-                "userData": user_data.replace("{name}", plate.name),
+                "userData": text.replace("{name}", plate.name),
                 "networkData": json.dumps(network_data(plate)),
             }
             host["spec"]["image"] = image or _sample(lab, image_format)
@@ -62,6 +65,8 @@ def network_data(plate: Plate) -> Manifest:
 
 
 def _sample(lab: LabFile, image_format: str) -> Manifest:
+    if image_format == "coreos":
+        return {"url": "", "format": image_format}
     image = lab.image(image_format)
     return {
         "url": image.url,

@@ -175,6 +175,13 @@ def test_the_command_prints_yaml_that_kubectl_reads(tmp_path: Path) -> None:
     assert list(yaml.safe_load_all(done.output)) == manifests(lab, provision=1, image_format="raw")
 
 
+def test_a_server_with_coreos_gets_ignition_and_no_image(tmp_path: Path) -> None:
+    objects = manifests(built(tmp_path), provision=1, image_format="coreos")
+    assert objects[3]["spec"]["image"] == {"url": "", "format": "coreos"}
+    config = json.loads(base64.b64decode(objects[1]["data"]["userData"]))
+    assert config == {"ignition": {"version": "3.4.0"}}
+
+
 def test_a_user_chooses_servers_image_and_user_data(tmp_path: Path) -> None:
     built(tmp_path, servers=12)
     (tmp_path / "user-data").write_text("#cloud-config\nfqdn: {name}.example.com\n")

@@ -11,10 +11,9 @@ import yaml
 from ingot.cli.parts.sentences import errors_as_sentences
 from ingot.cli.parts.state import StateFolder, state_option
 from ingot.lab import labfile
-from ingot.lab.manifests import USER_DATA
 from ingot.lab.manifests import manifests as lab_manifests
 
-_FORMATS = ("raw", "qcow2", "live-iso")
+_FORMATS = ("raw", "qcow2", "live-iso", "coreos")
 
 
 @click.command()
@@ -66,7 +65,7 @@ def manifests(
             provision=provision,
             image=image,
             image_format=image_format,
-            user_data=user_data.read_text() if user_data else USER_DATA,
+            user_data=user_data.read_text() if user_data else "",
             online=not offline,
         )
     if not objects and names:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator
@@ -293,6 +294,15 @@ async def test_a_digest_is_nothing_to_write_to_and_another_document_than_asked_f
         async with place(registry, f"a/b@{digest}") as there:
             with pytest.raises(PayloadDamaged, match="of the digest"):
                 await mirror(there, FolderPlace(tmp_path / "back"))
+
+
+async def test_two_who_copy_into_one_folder_take_turns_and_nothing_is_copied_twice(
+    layout: Layout, tmp_path: Path
+) -> None:
+    target = tmp_path / "copy"
+    done = await asyncio.gather(*(mirror(FolderPlace(layout.folder), FolderPlace(target)) for _ in range(3)))
+    assert sorted(one.copied for one in done)[:2] == [0, 0]
+    assert files_in(target) == files_in(layout.folder)
 
 
 async def test_a_reader_of_the_folder_never_sees_half_a_payload(tmp_path: Path) -> None:

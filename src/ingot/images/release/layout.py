@@ -15,6 +15,7 @@ was fetched by then is not fetched again.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import tempfile
@@ -43,6 +44,9 @@ VERSION: Final = b'{"imageLayoutVersion":"1.0.0"}'
 LARGEST_DOCUMENT: Final = 4 << 20
 """Registries take no larger manifests."""
 CHUNK: Final = 1 << 20
+_LAYOUT: Final = "oci-layout"
+_INDEX: Final = "index.json"
+_PREVIOUS: Final = "previous.json"
 _PUBLIC: Final = 0o644
 
 
@@ -52,8 +56,8 @@ class Layout:
     def __init__(self, folder: Path) -> None:
         self.folder: Final = folder
         self._blobs: Final = folder / "blobs" / "sha256"
-        self._index: Final = folder / "index.json"
-        self._previous: Final = folder / "previous.json"
+        self._index: Final = folder / _INDEX
+        self._previous: Final = folder / _PREVIOUS
 
     def path(self, digest: Digest) -> Path:
         return self._blobs / digest.removeprefix("sha256:")
@@ -151,6 +155,21 @@ class Layout:
         with alone_in(self.folder):
             yield
 
+    @contextlib.contextmanager
+    def writing_at_once(self) -> Iterator[bool]:
+        """`writing`, for those who cannot wait in one place: False while somebody else writes."""
+        self._prepare()
+        handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+                return
+            yield True
+        finally:
+            os.close(handle)
+
     def point_to(self, root: Descriptor) -> None:
         """Make this the image of the layout, and let go of what neither it nor the one before needs. Within `writing`."""
         index = encode(Index(manifests=(root,)))
@@ -167,9 +186,13 @@ class Layout:
         needed = {descriptor.digest for descriptor in self.reachable(self.root())}
         with contextlib.suppress(PayloadError, FileNotFoundError):
             needed |= {descriptor.digest for descriptor in self.reachable(self._only(self._previous))}
+        # Also what an earlier run left half written.
         for blob in self._blobs.iterdir():
-            if f"sha256:{blob.name}" not in needed:  # also what an earlier run left half written
+            if f"sha256:{blob.name}" not in needed:
                 blob.unlink()
+        for name in (_LAYOUT, _INDEX, _PREVIOUS):
+            for path in self.folder.glob(f".{name}.*"):
+                path.unlink()
 
     def _only(self, path: Path) -> Descriptor:
         try:
@@ -186,9 +209,9 @@ class Layout:
         return index.manifests[0]
 
     def _prepare(self) -> None:
-        if not (self.folder / "oci-layout").exists():
+        if not (self.folder / _LAYOUT).exists():
             self._blobs.mkdir(parents=True, exist_ok=True)
-            write_public(self.folder / "oci-layout", VERSION)
+            write_public(self.folder / _LAYOUT, VERSION)
         self._blobs.mkdir(exist_ok=True)
 
 

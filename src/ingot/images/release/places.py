@@ -6,6 +6,7 @@ reading it, a registry when it was written.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -19,6 +20,9 @@ from ingot.images.fetching.threads import in_thread
 from ingot.images.release.errors import PayloadDamaged, PayloadError
 from ingot.images.release.layout import CHUNK, Layout, settle
 from ingot.images.release.registry import RegistrySession, Repository
+
+_OTHERS: Final = 0.2
+"""Seconds until it is tried again, where somebody else writes to a folder."""
 
 Told = Callable[[int], None]
 """How many bytes of a blob are there by now."""
@@ -76,12 +80,12 @@ class FolderPlace:
 
     @asynccontextmanager
     async def receiving(self) -> AsyncIterator[None]:
-        writing = self.layout.writing()
-        await in_thread(writing.__enter__)  # waits, where somebody else writes
-        try:
-            yield
-        finally:
-            await in_thread(writing.__exit__, None, None, None)
+        while True:
+            with self.layout.writing_at_once() as ours:
+                if ours:
+                    yield
+                    return
+            await asyncio.sleep(_OTHERS)
 
     async def has_blob(self, descriptor: Descriptor) -> bool:
         if not self.layout.has(descriptor):
@@ -163,8 +167,9 @@ class RegistryPlace:
 
     async def put_blob(self, descriptor: Descriptor, source: Source, tell: Told) -> None:
         verified = _Verified(descriptor, source, tell)
-        here = isinstance(source, RegistryPlace) and source.reference.registry == self.reference.registry
-        mount_from = source.reference if here and isinstance(source, RegistryPlace) else None
+        mount_from = None
+        if isinstance(source, RegistryPlace) and source.reference.registry == self.reference.registry:
+            mount_from = source.reference
         await self.repository.put_blob(descriptor, verified.chunks, mount_from)
 
     async def put_document(self, content: bytes, descriptor: Descriptor) -> None:

@@ -14,7 +14,6 @@ Several may unpack into the same folder at once: they take turns, and who comes 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -38,6 +37,8 @@ CURRENT: Final = "current"
 PREVIOUS: Final = "previous"
 STAMP: Final = "stamp.json"
 _ALIAS: Final = "ironic-python-agent"
+_HALF: Final = ".ingot-link"
+"""The end of a link's name while it is not in its place."""
 
 Tell = Callable[[Progress], None]
 
@@ -224,6 +225,8 @@ def _links(extracts: Sequence[tuple[str, Extract]], own: str) -> Iterator[tuple[
 def _switch(target: Path, release: Path, stamp: Stamp) -> None:
     """Make a release the one that counts, in an order in which no name leads nowhere at any moment."""
     names = {*stamp.files, *stamp.links}
+    for left_over in target.glob(f".*{_HALF}"):
+        left_over.unlink()
     for path in target.iterdir():
         if path.is_symlink() and path.readlink().parts[:1] == (CURRENT,) and path.name not in names:
             path.unlink()
@@ -249,9 +252,7 @@ def _sweep(target: Path) -> None:
 def _link(path: Path, leads_to: str) -> None:
     if path.is_dir() and not path.is_symlink():
         raise ReleaseError(f"{path} is a folder, where a link has to be. Move it away")
-    temporary = path.with_name(f".{path.name}.link")
-    with contextlib.suppress(FileNotFoundError):
-        temporary.unlink()
+    temporary = path.with_name(f".{path.name}{_HALF}")
     temporary.symlink_to(leads_to)
     temporary.replace(path)
 

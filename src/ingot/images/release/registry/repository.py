@@ -21,6 +21,7 @@ from ingot.images.release.registry.wire import Interrupted, refusal
 
 _ACCEPTED: Final = ", ".join((*MediaType.INDEXES, *MediaType.MANIFESTS))
 _CHUNK: Final = 1 << 20
+_SMALL: Final = 4 << 20
 
 
 class Repository:
@@ -51,6 +52,10 @@ class Repository:
         return content
 
     async def small_blob(self, descriptor: Descriptor) -> bytes:
+        if descriptor.size > _SMALL:
+            raise PayloadError(
+                f"{self.reference.at(descriptor.digest)} has {descriptor.size} bytes, too many for a document"
+            )
         content = b"".join([chunk async for chunk in self.blob(descriptor)])
         if digest_of(content) != descriptor.digest:
             raise PayloadDamaged(

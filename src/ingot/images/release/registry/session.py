@@ -38,8 +38,8 @@ class RegistrySettings:
     plain_http: bool = False
     """Without TLS: nobody is verified, and credentials can be read on the way. What is copied is verified all the same."""
     patience: Patience = field(default_factory=Patience)
-    stall: float = 60.0
-    """Seconds without a byte after which a connection counts as cut."""
+    stall: float = 180.0
+    """Seconds without a byte after which a connection counts as cut. A registry may think that long over a gigabyte it got."""
 
 
 class RegistrySession:

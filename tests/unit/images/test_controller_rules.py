@@ -284,7 +284,7 @@ def test_a_payload_that_is_none_says_what_to_do(tmp_path: Path) -> None:
 def test_iso_files_are_found_by_their_names(tmp_path: Path, names: list[str], found: dict[str, str]) -> None:
     for name in names:
         saved(tmp_path, name=name)
-    source = FileSource(tmp_path / "ipa.iso", None, "x86_64")
+    source = FileSource(tmp_path / "ipa.iso", None, "x86_64", tmp_path / "made")
     if not found:
         with pytest.raises(SourceError, match="DEPLOY_ISO"):
             source.look()
@@ -296,24 +296,46 @@ def test_iso_files_for_other_architectures_are_looked_for_in_the_shared_folder(t
     (tmp_path / "shared").mkdir()
     saved(tmp_path, name="ipa.iso")
     saved(tmp_path / "shared", name="ipa_aarch64.iso")
-    found = FileSource(tmp_path / "ipa.iso", tmp_path / "shared", "x86_64").look()
+    found = FileSource(tmp_path / "ipa.iso", tmp_path / "shared", "x86_64", tmp_path / "made").look()
     assert set(found.files) == {"x86_64", "aarch64"}
 
 
 def test_an_iso_file_that_changes_is_another_one_and_is_hashed(tmp_path: Path) -> None:
     path = saved(tmp_path, name="ipa.iso")
-    source = FileSource(path, None, "x86_64")
+    source = FileSource(path, None, "x86_64", tmp_path / "made")
     before = source.look()
     base = before.load()["x86_64"]
     assert isinstance(base, Base)
     assert base.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     saved(tmp_path, label=NEW, name="new.iso").replace(path)
-    assert source.look().identity != before.identity
+    after = source.look()
+    assert after.identity != before.identity
+    # Who read the old one still does.
+    with base.iso.open() as file:
+        assert hashlib.sha256(file.read()).hexdigest() == base.sha256
+    assert not after.has_replaced(base)
+
+
+def test_an_iso_file_that_is_written_over_is_not_the_old_one_any_more(tmp_path: Path) -> None:
+    path = saved(tmp_path, name="ipa.iso")
+    source = FileSource(path, None, "x86_64", tmp_path / "made")
+    base = source.look().load()["x86_64"]
+    assert isinstance(base, Base)
+    path.write_bytes(path.read_bytes() + b"more")
+    assert source.look().has_replaced(base)
+
+
+def test_where_a_file_can_have_no_second_name_it_is_used_under_its_own(tmp_path: Path) -> None:
+    path = saved(tmp_path, name="ipa.iso")
+    (tmp_path / "made").write_bytes(b"no folder")
+    base = FileSource(path, None, "x86_64", tmp_path / "made").look().load()["x86_64"]
+    assert isinstance(base, Base)
+    assert base.iso.path == path
 
 
 def test_a_file_that_is_no_live_image_says_so(tmp_path: Path) -> None:
     path = tmp_path / "ipa.iso"
     path.write_bytes(bytes(100_000))
-    error = FileSource(path, None, "x86_64").look().load()["x86_64"]
+    error = FileSource(path, None, "x86_64", tmp_path / "made").look().load()["x86_64"]
     assert isinstance(error, BaseError)
     assert "not a live image of CoreOS" in str(error)

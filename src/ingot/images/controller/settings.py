@@ -32,7 +32,7 @@ class ImageSettings:
     """Images come out of a release payload, or out of ISO files; one of the two is given."""
 
     state: Path
-    """A folder of ours alone: the key of image names, and minimal images."""
+    """A folder of ours alone: the key of image names, and what was made of published images."""
     agent: Callable[[], AgentSettings]
     """Reads what every ramdisk is told. Asked again now and then, because the files behind it may change."""
     listen: Listen = USUAL_LISTEN
@@ -61,6 +61,11 @@ class ImageSettings:
             )
         if self.public_url:
             _check_public_url(self.public_url)
+
+    @property
+    def made(self) -> Path:
+        """The folder with what is made of published images, and can be made again."""
+        return self.state / "made"
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], *, state: Path) -> Self:

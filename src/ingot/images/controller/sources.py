@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -39,9 +39,8 @@ class Found(Protocol):
     def payload(self) -> Payload | None:
         """What is to be read again in the background."""
 
-    @property
-    def paths(self) -> Mapping[str, Path]:
-        """The file of each architecture."""
+    def has_replaced(self, base: Base) -> bool:
+        """Whether what is there now lies in the very file that this base lay in, which is not what it was."""
 
     def load(self) -> dict[str, Base | BaseError]:
         """Verify everything; by architecture, what can be used and what is wrong with the rest. Blocks for seconds."""
@@ -56,7 +55,7 @@ def source_of(settings: ImageSettings) -> Source:
     if settings.payload is not None:
         return PayloadSource(settings.payload)
     assert settings.iso is not None, "the settings have one of the two"
-    return FileSource(settings.iso, settings.shared_folder, settings.architecture)
+    return FileSource(settings.iso, settings.shared_folder, settings.architecture, settings.made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +89,8 @@ class PayloadFound:
     def identity(self) -> str:
         return f"{self.payload.digest} in {self.payload.folder}"
 
-    @property
-    def paths(self) -> dict[str, Path]:
-        return {architecture: image.iso.path for architecture, image in self.payload.images.items()}
+    def has_replaced(self, base: Base) -> bool:
+        return base.iso.path == self.payload.images[base.architecture].iso.path
 
     def load(self) -> dict[str, Base | BaseError]:
         return {architecture: self._loaded(architecture) for architecture in self.payload.images}
@@ -112,11 +110,17 @@ class PayloadFound:
 
 @dataclass(frozen=True, slots=True)
 class FileSource:
-    """ISO files: one for the machines of the usual architecture, and others beside it under names with theirs."""
+    """ISO files: one for the machines of the usual architecture, and others beside it under names with theirs.
+
+    Each is used under a second name of our own, where the file system allows that: a file that somebody puts in its place then
+    does not change what is being read.
+    """
 
     iso: Path
     shared_folder: Path | None
     architecture: str
+    folder: Path
+    """For the second names."""
 
     def look(self) -> FilesFound:
         files = dict(self._files())
@@ -125,7 +129,7 @@ class FileSource:
                 f"there is no ISO image {self.iso}, nor one with the name of an architecture in it. Put it there, or correct "
                 "DEPLOY_ISO"
             )
-        return FilesFound(files)
+        return FilesFound(files, self.folder)
 
     def _files(self) -> Iterator[tuple[str, SeenFile]]:
         folder = self.shared_folder or self.iso.parent
@@ -151,18 +155,21 @@ class SeenFile:
 @dataclass(frozen=True, slots=True)
 class FilesFound:
     files: dict[str, SeenFile]
+    folder: Path
     payload: None = None
 
     @property
     def identity(self) -> str:
         return repr(sorted(self.files.items()))
 
-    @property
-    def paths(self) -> dict[str, Path]:
-        return {architecture: seen.path for architecture, seen in self.files.items()}
+    def has_replaced(self, base: Base) -> bool:
+        try:
+            return base.iso.path.samefile(self.files[base.architecture].path)
+        except OSError:
+            return True
 
     def load(self) -> dict[str, Base | BaseError]:
-        return {architecture: _loaded(architecture, seen) for architecture, seen in self.files.items()}
+        return {name: _loaded(name, seen, self.folder) for name, seen in self.files.items()}
 
 
 def _seen(path: Path) -> SeenFile | None:
@@ -174,7 +181,7 @@ def _seen(path: Path) -> SeenFile | None:
     return SeenFile(found, stat.st_size, stat.st_mtime_ns, stat.st_ino)
 
 
-def _loaded(architecture: str, seen: SeenFile) -> Base | BaseError:
+def _loaded(architecture: str, seen: SeenFile, folder: Path) -> Base | BaseError:
     try:
         sha256 = _hash_of(seen.path)
         stamp = seen.path.with_name(f"{seen.path.name}.sha256")
@@ -183,11 +190,25 @@ def _loaded(architecture: str, seen: SeenFile) -> Base | BaseError:
             return BaseError(
                 f"{seen.path} is damaged: its hash is {sha256}, and {stamp.name} says {noted[0].lower()}. Copy it again"
             )
-        return Base.read(Region.whole(seen.path), architecture=architecture, sha256=sha256)
+        path = _second_name(seen.path, folder / f"{sha256}.iso")
+        return Base.read(Region.whole(path), architecture=architecture, sha256=sha256)
     except OSError as error:
         return BaseError(f"{error.filename or seen.path} cannot be read: {error.strerror}")
     except BaseError as error:
         return error
+
+
+def _second_name(path: Path, name: Path) -> Path:
+    beside = name.with_name(f".{name.name}")
+    try:
+        name.parent.mkdir(parents=True, exist_ok=True)
+        if not (name.exists() and name.samefile(path)):
+            beside.unlink(missing_ok=True)
+            beside.hardlink_to(path)
+            beside.replace(name)
+    except OSError:
+        return path  # on another file system, or not ours to link
+    return name
 
 
 def _hash_of(path: Path) -> str:

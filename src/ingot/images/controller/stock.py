@@ -157,9 +157,7 @@ class StockKeeper:
         good = {name: base for name, base in loaded.items() if isinstance(base, Base)}
         # What lies in the very file that is bad now is not the old image any more.
         kept = {
-            name: base
-            for name, base in self._bases.items()
-            if name in bad and base.iso.path != found.paths[name]
+            name: base for name, base in self._bases.items() if name in bad and not found.has_replaced(base)
         }
         self._bases = {**good, **kept}
         self._wrong = {name: why for name, why in self._wrong.items() if name == ALL} | bad
@@ -191,7 +189,7 @@ class StockKeeper:
         """Runs in a thread."""
         makers: dict[str, RamdiskMaker] = {}
         unfit: dict[str, str] = {}
-        folder = self._settings.state / "made"
+        folder = self._settings.made
         if not self._known.is_set():
             forget_others(folder, {base.sha256 for base in ingredients.bases.values()})
         for architecture, base in ingredients.bases.items():

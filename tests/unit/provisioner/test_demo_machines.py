@@ -14,6 +14,7 @@ from contract import ACCESS, KEY, MIRROR, SETTINGS, UPDATE, Play, playing
 from ironic_orders import MAC, ORDER, until
 from stages import DemoStage
 
+from ingot.api.baremetalhost import CustomDeploy, Image
 from ingot.api.meta import Key
 from ingot.api.wire import wire
 from ingot.provisioner import (
@@ -21,7 +22,9 @@ from ingot.provisioner import (
     BackendUnavailable,
     Busy,
     Component,
+    ConfigDrive,
     Credentials,
+    Deployment,
     Failed,
     FirmwareChange,
     Inspection,
@@ -35,7 +38,7 @@ from ingot.provisioner import (
 )
 from ingot.provisioner.demo import AT_ONCE, BENCHMARK, FOREVER, Behaviour, HostScript, Outage, Script
 from ingot.provisioner.demo.hardware import hardware_of
-from ingot.provisioner.demo.machine import Machine
+from ingot.provisioner.demo.machine import Machine, System
 from ingot.trust import Secret
 
 
@@ -261,6 +264,21 @@ async def test_health_and_power_failure_are_told_and_can_change():
         stage.backend.play(AT_ONCE)
         await until(lambda: KEY in play.heard)
         assert await play.backend.vitals(play.host) == Vitals(powered_on=True, health="OK")
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        Deployment(image=Image(url="", format="coreos"), config_drive=ConfigDrive()),
+        Deployment(custom_deploy=CustomDeploy(method="install_coreos"), config_drive=ConfigDrive()),
+    ],
+    ids=["by format", "by step"],
+)
+async def test_both_words_for_coreos_put_the_same_on_the_disk(order: Deployment):
+    async with demo() as play:
+        await play.registered()
+        await play.backend.provision(play.host, order, permit=play.permit, again=False)
+        assert machine(play).disk == System(method="install_coreos")
 
 
 async def test_a_disk_that_is_not_cleaned_keeps_what_was_on_it():

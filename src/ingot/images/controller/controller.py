@@ -26,7 +26,7 @@ from ingot.trust import ServingTls
 
 BY_SECRET: Final = "secret"  # noqa: S105 - the name of an index
 NAMES_KEY: Final = "image-names-key"
-_EVERY_ADDRESS: Final = ("", "0.0.0.0", "::")  # noqa: S104 - listening there is whoever set it's decision
+_EVERY_ADDRESS: Final = ("", "0.0.0.0", "::")  # noqa: S104 - told apart here, not listened on
 
 Job = Callable[[], Coroutine[Any, Any, None]]
 

@@ -156,8 +156,11 @@ async def test_a_damaged_blob_in_the_target_is_fetched_again(layout: Layout, tmp
         image = Payload.open(tmp_path / "back").images["x86_64"]
         flip(image.iso.path, image.iso.offset + 100)
         done = await pulled(registry, tmp_path / "back")
-    assert done.copied == 1
+        assert done.copied == 1
+        flip(Layout(tmp_path / "back").path(layout.root().digest), 30)
+        await pulled(registry, tmp_path / "back")
     Payload.open(tmp_path / "back").verify("x86_64")
+    assert files_in(tmp_path / "back") == files_in(layout.folder)
 
 
 async def test_a_damaged_blob_in_the_source_is_not_handed_on(layout: Layout, tmp_path: Path) -> None:

@@ -239,7 +239,7 @@ def _read(region: Region) -> Iterator[bytes]:
 
 
 def _copy(source: Layout, target: Layout, descriptor: Descriptor) -> None:
-    if target.has(descriptor):
+    if target.has_whole(descriptor):
         return
     region = source.region(descriptor)
     copied = target.add_chunks(_read(region), descriptor.media_type)

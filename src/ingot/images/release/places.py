@@ -88,9 +88,7 @@ class FolderPlace:
             await asyncio.sleep(_OTHERS)
 
     async def has_blob(self, descriptor: Descriptor) -> bool:
-        if not self.layout.has(descriptor):
-            return False
-        return await in_thread(_digest, self.layout.path(descriptor.digest)) == descriptor.digest
+        return await in_thread(self.layout.has_whole, descriptor)
 
     async def put_blob(self, descriptor: Descriptor, source: Source, tell: Told) -> None:
         path = self.layout.partial(descriptor.digest)
@@ -215,12 +213,6 @@ class _Verified:
                 if at > offset:
                     yield chunk[max(0, len(chunk) - (at - offset)) :]
                     self._tell(at)
-
-
-def _digest(path: Path) -> Digest:
-    hasher = hashlib.sha256()
-    _hash_file(path, hasher)
-    return Digest(f"sha256:{hasher.hexdigest()}")
 
 
 def _hash_file(path: Path, hasher: hashlib._Hash) -> None:

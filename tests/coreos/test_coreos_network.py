@@ -6,6 +6,8 @@ shows both sides.
 
 from __future__ import annotations
 
+import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from configparser import RawConfigParser
@@ -361,6 +363,39 @@ def states_with_rules(draw: st.DrawFn) -> dict[str, Any]:
 def test_any_rules_are_kept_by_the_same_interfaces(theirs: Theirs, state: dict[str, Any]) -> None:
     text = yaml.safe_dump(state, sort_keys=False)
     assert with_rules_in_order(ours_if_any(text)) == with_rules_in_order(theirs(text))
+
+
+# NetworkManager itself
+
+
+@pytest.mark.skipif(
+    shutil.which("nmcli") is None, reason="nmcli, of the package network-manager, is not there"
+)
+@pytest.mark.parametrize("state", STATES.values(), ids=STATES)
+def test_networkmanager_takes_every_file_and_reads_the_same_in_it(state: str) -> None:
+    for content in ours(state).values():
+        words = ["nmcli", "--offline", "connection", "modify", "connection.autoconnect-priority", "0"]
+        read = subprocess.run(words, input=content, capture_output=True, text=True, check=False)
+        assert (read.returncode, read.stderr) == (0, "")
+        mine, other = sections(content), sections(read.stdout)
+        for family in {"ipv4", "ipv6"} & set(mine):
+            assert numbered(other[family], "address") == numbered(mine[family], "address")
+            assert len(numbered(other[family], "routing-rule")) == len(numbered(mine[family], "routing-rule"))
+            assert {gone(route) for route in numbered(other[family], "route")} == {
+                gone(route) for route in numbered(mine[family], "route")
+            }
+            assert other[family].get("dns", "").rstrip(";") == mine[family].get("dns", "")
+            assert other[family]["method"] == mine[family]["method"]
+
+
+def numbered(section: dict[str, str], name: str) -> set[str]:
+    """The values under `name` and a number; NetworkManager counts from one."""
+    return {value for key, value in section.items() if re.fullmatch(rf"{name}\d+", key)}
+
+
+def gone(route: str) -> str:
+    """A route without a gateway is written in more than one way."""
+    return route.replace(",0.0.0.0,", ",,").replace(",::,", ",,")
 
 
 # On purpose

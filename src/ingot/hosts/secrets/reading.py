@@ -142,10 +142,7 @@ async def first_boot_data(
     problem = coreos.problem_with(drive.user_data.reveal(), drive.meta_data)
     if problem is None:
         return drive
-    return Block(
-        ErrorType.PROVISIONING,
-        f"CoreOS cannot be installed: {problem} The next try starts as soon as it changes.",
-    )
+    return Block(ErrorType.PROVISIONING, f"CoreOS cannot be installed: {problem}")
 
 
 async def _value(p: Pass, ref: SecretReference | None, key: str, *, needed: bool = True) -> Secret:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import ssl
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -86,7 +87,8 @@ class Wire:
                 method,
                 url,
                 headers=headers,
-                data=data,
+                # As a file, it is sent piece by piece, and others get their turn in between.
+                data=io.BytesIO(data) if data else data,
                 allow_redirects=False,
                 proxy=proxy.url if proxy else None,
                 proxy_headers=proxy.headers if proxy else None,

@@ -6,7 +6,6 @@ import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import pytest
 import pytest_asyncio
@@ -18,6 +17,7 @@ from stories import Stories
 from ingot.api.baremetalhost import Annotation, BareMetalHost
 from ingot.api.core import SECRETS
 from ingot.formats.initrd import pack
+from ingot.lab.coreos.ignition import applied
 from ingot.lab.record import CoreOs
 from ingot.provisioner.ironic.model import add
 
@@ -64,11 +64,12 @@ async def inspected(room: CoreosRoom, host: Host, **spec: Any) -> BareMetalHost:
 
 def is_what_was_asked_for(room: CoreosRoom, host: Host, booted: CoreOs) -> None:
     """The Ignition config that the server ran with, and what came of it."""
-    files = {file["path"]: file for file in json.loads(booted.ignition)["storage"]["files"]}
-    told = unquote(files["/etc/ironic-python-agent.conf"]["contents"]["source"])
+    made = applied(booted.ignition.encode())
+    told = made.files["/etc/ironic-python-agent.conf"].text.splitlines()
     assert f"api_url = {room.settings.base_url}" in told
-    assert "insecure = true" not in told.lower()
-    assert room.settings.ca_file.read_text().strip() in unquote(booted.ignition)
+    assert "insecure = False" in told
+    ca = next(line.partition(" = ")[2] for line in told if line.startswith("cafile"))
+    assert made.files[ca].text == room.settings.ca_file.read_text()
     assert booted.container_image == "quay.io/metal3-io/ironic-agent"
     assert booted.hostname == host.name
     assert [name for name, text in booted.keyfiles.items() if "10.4.0.17/24" in text], booted.keyfiles
@@ -187,8 +188,7 @@ async def has_installed(host: Host, build: str) -> BareMetalHost:
     seen = await host.until_running()
     assert seen.running is not None
     assert seen.running.coreos == build
-    files = {file["path"] for file in json.loads(seen.running.ignition)["storage"]["files"]}
-    assert "/etc/rack" in files
+    assert applied(seen.running.ignition.encode()).files["/etc/rack"].text == "r7"
     assert seen.deployments == 1
     assert found.status.ramdisk is not None
     assert found.status.ramdisk.version == build

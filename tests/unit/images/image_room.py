@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -179,6 +179,13 @@ class Room:
                 try:
                     await self.get(key)
                 except NotFound:
+                    return
+                await asyncio.sleep(0.02)
+
+    async def vanished(self, files: Iterable[Path]) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                if not any(file.exists() for file in files):
                     return
                 await asyncio.sleep(0.02)
 

@@ -139,14 +139,16 @@ class Story:
             assert self.contents.setdefault(url, found) == found
         elif status != 503:
             assert status == 404
-            assert not await self.is_still_advertised(image.key, url)
+            await self.is_not_advertised(image.key, url)
 
-    async def is_still_advertised(self, key: Key, url: str) -> bool:
+    async def is_not_advertised(self, key: Key, url: str) -> None:
+        """It is not any more, or it is again and can be had."""
         try:
             image = await self.room.get(key)
         except NotFound:
-            return False
-        return image.status.image_url == url and image.metadata.deletion_timestamp is None
+            return
+        if image.status.image_url == url and image.metadata.deletion_timestamp is None:
+            assert await self.room.later(url) in (200, 503)
 
     async def end(self) -> None:
         for name in HOSTS:

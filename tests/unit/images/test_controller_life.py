@@ -445,16 +445,53 @@ async def test_damage_that_the_background_finds_in_what_is_used_withdraws_it(
         assert (await room.built(key)).status.image_url == before.status.image_url
 
 
-async def test_a_payload_that_goes_away_takes_its_images_with_it_and_brings_them_back(
+async def test_a_payload_that_goes_away_leaves_its_images_to_those_who_have_them(
     room: Room, payload: Path
 ) -> None:
     key = await room.ask()
     before = await room.built(key)
-    await asyncio.to_thread(payload.rename, room.folder / "elsewhere")
-    image = await room.refused(key, "is not there")
-    assert image.status.image_url == ""
-    (room.folder / "elsewhere").rename(payload)
-    assert (await room.built(key)).status.image_url == before.status.image_url
+    content = await room.served(before.status.image_url)
+    await asyncio.to_thread(shutil.rmtree, payload)
+    await room.until(
+        key,
+        lambda image: has(image, "UpToDate") and "is not there" in told(image, "UpToDate").message,
+    )
+    assert await room.served(before.status.image_url) == content
+    build_payload(payload, NEW)
+    after = await room.built(key, unlike=before.status.image_url)
+    assert not has(after, "UpToDate")
+    assert await room.served(before.status.image_url) == content
+
+
+async def test_where_files_have_no_second_name_a_payload_that_goes_away_takes_its_images_with_it(
+    client: Client, namespace: str, tmp_path: Path, payload: Path
+) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "made").write_bytes(b"no folder")
+    async with running(client, namespace, tmp_path, payload=payload) as room:
+        key = await room.ask()
+        before = await room.built(key)
+        await asyncio.to_thread(payload.rename, tmp_path / "elsewhere")
+        image = await room.refused(key, "is not there")
+        assert image.status.image_url == ""
+        await asyncio.to_thread((tmp_path / "elsewhere").rename, payload)
+        assert (await room.built(key)).status.image_url == before.status.image_url
+
+
+async def test_what_was_made_of_an_old_payload_goes_when_nothing_of_it_is_served(
+    client: Client, namespace: str, tmp_path: Path, payload: Path
+) -> None:
+    async with running(client, namespace, tmp_path, payload=payload, linger=0.1, minimal_iso=True) as room:
+        key = await room.ask()
+        before = (await room.built(key)).status.image_url
+        made = tmp_path / "state" / "made"
+        old = set(made.iterdir())
+        build_payload(payload, NEW)
+        after = (await room.built(key, unlike=before)).status.image_url
+        await room.vanished(old)
+        assert await room.later(before) == 404
+        assert await room.later(after) == 200
+        assert {path.suffix for path in made.iterdir()} == {".blob", ".iso"}
 
 
 async def test_settings_that_do_not_go_with_the_image_leave_the_old_ones_in_force(room: Room) -> None:

@@ -30,6 +30,7 @@ from ingot.images.controller.statuses import (
 )
 from ingot.images.controller.stock import ALL, Stock
 from ingot.images.ramdisk import Base, BaseError, RamdiskMaker
+from ingot.images.region import Region
 from ingot.images.server import Image, Names, Shelf
 from live_images import LABEL
 
@@ -228,6 +229,19 @@ def test_until_it_is_settled_everything_of_an_owner_is_served() -> None:
     assert not any(map(shop.serves, urls))
 
 
+def test_which_files_are_being_read() -> None:
+    shop = Display()
+    path = Path("/a")
+    url = shop.publisher.publish("h1", Image((b"x", Region(path, 0, 1)), "a", NOON), "coreos.iso")
+    assert shop.publisher.reads(path)
+    assert not shop.publisher.reads(Path("/b"))
+    shop.publisher.settle("h1", "", now=0.0)
+    assert shop.publisher.reads(path)
+    shop.publisher.tidy(now=10.0)
+    assert not shop.publisher.reads(path)
+    assert not shop.serves(url)
+
+
 def test_what_an_owner_leaves_behind_goes_at_once_and_others_keep_theirs() -> None:
     shop = Display()
     mine, old, other = shop.publish("h1", "a"), shop.publish("h1", "b"), shop.publish("h2", "a")
@@ -242,7 +256,7 @@ def test_what_an_owner_leaves_behind_goes_at_once_and_others_keep_theirs() -> No
 
 
 def test_a_payload_is_known_by_its_digest_and_by_where_it_is(tmp_path: Path) -> None:
-    source = PayloadSource(build_payload(tmp_path / "a"))
+    source = PayloadSource(build_payload(tmp_path / "a"), tmp_path / "made")
     found = source.look()
     assert found.identity == source.look().identity
     (base,) = found.load().values()
@@ -253,7 +267,7 @@ def test_a_payload_is_known_by_its_digest_and_by_where_it_is(tmp_path: Path) -> 
 
 
 def test_one_architecture_that_is_damaged_does_not_keep_the_other_from_being_used(tmp_path: Path) -> None:
-    source = PayloadSource(build_payload(tmp_path / "a", also=True))
+    source = PayloadSource(build_payload(tmp_path / "a", also=True), tmp_path / "made")
     path = source.look().payload.images["aarch64"].iso.path
     assert largest_blob(tmp_path / "a").parent == path.parent
     damage(path)
@@ -265,10 +279,10 @@ def test_one_architecture_that_is_damaged_does_not_keep_the_other_from_being_use
 
 def test_a_payload_that_is_none_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="ingot release mirror"):
-        PayloadSource(tmp_path / "nothing").look()
+        PayloadSource(tmp_path / "nothing", tmp_path).look()
     (tmp_path / "empty").mkdir()
     with pytest.raises(SourceError, match="cannot be used"):
-        PayloadSource(tmp_path / "empty").look()
+        PayloadSource(tmp_path / "empty", tmp_path).look()
 
 
 @pytest.mark.parametrize(

@@ -29,10 +29,10 @@ from ingot.images.ramdisk import (
     HostImage,
     RamdiskMaker,
     agent_ignition,
-    forget_others,
     kernel_of,
     minimal_of,
 )
+from ingot.images.ramdisk.kept import forget_others
 from ingot.images.region import Region
 from live_images import (
     BY_NAME,

@@ -26,6 +26,8 @@ from ingot.trust import ServingTls
 
 BY_SECRET: Final = "secret"  # noqa: S105 - the name of an index
 NAMES_KEY: Final = "image-names-key"
+GIVE_UP: Final = 30.0
+"""Seconds after which objects that cannot be looked after are not waited for any more, at the start."""
 _EVERY_ADDRESS: Final = ("", "0.0.0.0", "::")  # noqa: S104 - told apart here, not listened on
 
 Job = Callable[[], Coroutine[Any, Any, None]]
@@ -67,6 +69,8 @@ class ImageController:
         )
         self._controller = Controller("images", self._once, workers=workers)
         self._looked_at: set[Key] = set()
+        self._failed: set[Key] = set()
+        """Objects whose last pass failed."""
         self._missing: set[Key] | None = None
         """Objects that were there at the start and were not looked at yet; None while the start is not over."""
         self.port = 0
@@ -96,16 +100,23 @@ class ImageController:
 
     async def _count_those_there(self) -> None:
         self._missing = {image.key for image in self.images.items()} - self._looked_at
+        while self._missing:
+            await asyncio.sleep(GIVE_UP)
+            # An object that fails again and again must not keep all others from being served.
+            self._missing -= self._failed
 
     async def _once(self, key: Key) -> Done | Again:
         try:
-            return await self._reconcile(key)
-        finally:
-            if self._missing is None:
-                self._looked_at.add(key)
-            else:
-                # Also when it failed: one object must not keep all others from being served.
-                self._missing.discard(key)
+            result = await self._reconcile(key)
+        except Exception:
+            self._failed.add(key)
+            raise
+        self._failed.discard(key)
+        if self._missing is None:
+            self._looked_at.add(key)
+        else:
+            self._missing.discard(key)
+        return result
 
     def _wake_all(self) -> None:
         for image in self.images.items():

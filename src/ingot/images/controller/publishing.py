@@ -8,7 +8,9 @@ reads from it for as long as it runs. One whose owner is gone goes at once.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from ingot.images.region import Region
 from ingot.images.server import Image, Names, Shelf
 
 
@@ -66,6 +68,17 @@ class Publisher:
                 self._shelf.drop(name)
             if not owned.current and not owned.retired:
                 del self._owners[owner]
+
+    def reads(self, path: Path) -> bool:
+        """Whether something that is served lies in this file."""
+        names = (name for owned in self._owners.values() for name in (*owned.current, *owned.retired))
+        images = (self._shelf.get(name) for name in names)
+        return any(
+            isinstance(piece, Region) and piece.path == path
+            for image in images
+            if image is not None
+            for piece in image.pieces
+        )
 
     def _name(self, owner: str, image: Image) -> str:
         return self._names.name(owner, image.etag)

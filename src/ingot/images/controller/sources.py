@@ -2,6 +2,9 @@
 
 A look is cheap and gives something to compare: as long as it is the same, nothing has to be read again. Loading reads all bytes
 and takes seconds, in a thread. One architecture that is damaged does not keep the others from being used.
+
+What is loaded is used under a second name of our own, where the file system allows that: whatever happens to the first one, a
+file that is replaced, or a payload that is cleaned up, what is being read stays.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -53,7 +56,7 @@ class Source(Protocol):
 
 def source_of(settings: ImageSettings) -> Source:
     if settings.payload is not None:
-        return PayloadSource(settings.payload)
+        return PayloadSource(settings.payload, settings.made)
     assert settings.iso is not None, "the settings have one of the two"
     return FileSource(settings.iso, settings.shared_folder, settings.architecture, settings.made)
 
@@ -63,11 +66,13 @@ class PayloadSource:
     """A release payload. The folder may be a link, which is switched to another payload, or may get another one itself."""
 
     folder: Path
+    names: Path
+    """The folder for second names."""
 
     def look(self) -> PayloadFound:
         try:
             # Resolved: images of the payload before a switch must not be read from the one after it.
-            return PayloadFound(Payload.open(self.folder.resolve(strict=True)))
+            return PayloadFound(Payload.open(self.folder.resolve(strict=True)), self.names)
         except FileNotFoundError as error:
             raise SourceError(
                 f"the release payload {self.folder} is not there. Put it there with `ingot release mirror`, or correct "
@@ -84,13 +89,14 @@ class PayloadSource:
 @dataclass(frozen=True, slots=True)
 class PayloadFound:
     payload: Payload
+    names: Path
 
     @property
     def identity(self) -> str:
         return f"{self.payload.digest} in {self.payload.folder}"
 
     def has_replaced(self, base: Base) -> bool:
-        return base.iso.path == self.payload.images[base.architecture].iso.path
+        return _is_same(base, self.payload.images[base.architecture].iso.path)
 
     def load(self) -> dict[str, Base | BaseError]:
         return {architecture: self._loaded(architecture) for architecture in self.payload.images}
@@ -99,7 +105,9 @@ class PayloadFound:
         image = self.payload.images[architecture]
         try:
             self.payload.verify(architecture)
-            return Base.read(image.iso, architecture=architecture, sha256=image.sha256)
+            path = _second_name(image.iso.path, self.names / f"{image.sha256}.blob")
+            iso = replace(image.iso, path=path)
+            return Base.read(iso, architecture=architecture, sha256=image.sha256)
         except PayloadError as error:
             return BaseError(f"the release payload is damaged: {error}")
         except OSError as error:
@@ -110,17 +118,13 @@ class PayloadFound:
 
 @dataclass(frozen=True, slots=True)
 class FileSource:
-    """ISO files: one for the machines of the usual architecture, and others beside it under names with theirs.
-
-    Each is used under a second name of our own, where the file system allows that: a file that somebody puts in its place then
-    does not change what is being read.
-    """
+    """ISO files: one for the machines of the usual architecture, and others beside it under names with theirs."""
 
     iso: Path
     shared_folder: Path | None
     architecture: str
-    folder: Path
-    """For the second names."""
+    names: Path
+    """The folder for second names."""
 
     def look(self) -> FilesFound:
         files = dict(self._files())
@@ -129,7 +133,7 @@ class FileSource:
                 f"there is no ISO image {self.iso}, nor one with the name of an architecture in it. Put it there, or correct "
                 "DEPLOY_ISO"
             )
-        return FilesFound(files, self.folder)
+        return FilesFound(files, self.names)
 
     def _files(self) -> Iterator[tuple[str, SeenFile]]:
         folder = self.shared_folder or self.iso.parent
@@ -155,7 +159,7 @@ class SeenFile:
 @dataclass(frozen=True, slots=True)
 class FilesFound:
     files: dict[str, SeenFile]
-    folder: Path
+    names: Path
     payload: None = None
 
     @property
@@ -163,13 +167,10 @@ class FilesFound:
         return repr(sorted(self.files.items()))
 
     def has_replaced(self, base: Base) -> bool:
-        try:
-            return base.iso.path.samefile(self.files[base.architecture].path)
-        except OSError:
-            return True
+        return _is_same(base, self.files[base.architecture].path)
 
     def load(self) -> dict[str, Base | BaseError]:
-        return {name: _loaded(name, seen, self.folder) for name, seen in self.files.items()}
+        return {name: _loaded(name, seen, self.names) for name, seen in self.files.items()}
 
 
 def _seen(path: Path) -> SeenFile | None:
@@ -181,7 +182,7 @@ def _seen(path: Path) -> SeenFile | None:
     return SeenFile(found, stat.st_size, stat.st_mtime_ns, stat.st_ino)
 
 
-def _loaded(architecture: str, seen: SeenFile, folder: Path) -> Base | BaseError:
+def _loaded(architecture: str, seen: SeenFile, names: Path) -> Base | BaseError:
     try:
         sha256 = _hash_of(seen.path)
         stamp = seen.path.with_name(f"{seen.path.name}.sha256")
@@ -190,12 +191,19 @@ def _loaded(architecture: str, seen: SeenFile, folder: Path) -> Base | BaseError
             return BaseError(
                 f"{seen.path} is damaged: its hash is {sha256}, and {stamp.name} says {noted[0].lower()}. Copy it again"
             )
-        path = _second_name(seen.path, folder / f"{sha256}.iso")
+        path = _second_name(seen.path, names / f"{sha256}.iso")
         return Base.read(Region.whole(path), architecture=architecture, sha256=sha256)
     except OSError as error:
         return BaseError(f"{error.filename or seen.path} cannot be read: {error.strerror}")
     except BaseError as error:
         return error
+
+
+def _is_same(base: Base, path: Path) -> bool:
+    try:
+        return base.iso.path.samefile(path)
+    except OSError:
+        return True
 
 
 def _second_name(path: Path, name: Path) -> Path:

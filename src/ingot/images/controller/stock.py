@@ -24,10 +24,10 @@ from ingot.images.ramdisk import (
     BaseError,
     RamdiskMaker,
     SettingsError,
-    forget_others,
     kernel_of,
     minimal_of,
 )
+from ingot.images.ramdisk.kept import forget, forget_others, made_of
 from ingot.images.release import PayloadError
 from ingot.images.release.checking import BackgroundCheck
 
@@ -78,6 +78,8 @@ class StockKeeper:
         """What is wrong with what is there now, by architecture or for all."""
         self._unfit: dict[str, str] = {}
         """By architecture, why base and settings do not go together."""
+        self._left: dict[str, float] = {}
+        """When bases were last used that are not used any more, by their hash."""
         self._identity = ""
         self._retry_at = 0.0
         self._check: BackgroundCheck | None = None
@@ -94,6 +96,7 @@ class StockKeeper:
                 self._look_now.clear()
                 await self.look()
                 self._publisher.tidy(now=_now())
+                await self._tidy_files()
                 with contextlib.suppress(TimeoutError):
                     pause = self._settings.look_every * random.uniform(0.9, 1.1)  # noqa: S311 - jitter
                     await asyncio.wait_for(self._look_now.wait(), pause)
@@ -109,6 +112,7 @@ class StockKeeper:
         ingredients, makers = _Ingredients(self._agent, dict(self._bases)), self.stock.makers
         if ingredients != self._used:
             makers, self._unfit = await asyncio.to_thread(self._made, ingredients)
+            self._left |= {base.sha256: _now() for base in self._used.bases.values()}
             self._used = ingredients
             self._publish(makers)
         stock = Stock(makers, {**self._unfit, **self._wrong})
@@ -184,6 +188,18 @@ class StockKeeper:
             self._look_now.set()
 
     # What is made of it
+
+    async def _tidy_files(self) -> None:
+        """What was made of a base goes when nothing of it is served any more, and no pass can still be at it."""
+        used = {base.sha256 for base in self._used.bases.values()}
+        for sha256 in used:
+            self._left.pop(sha256, None)
+        long_left = [sha256 for sha256, left in self._left.items() if _now() - left > self._settings.linger]
+        for sha256 in long_left:
+            files = await asyncio.to_thread(made_of, sha256, self._settings.made)
+            if not any(self._publisher.reads(file) for file in files):
+                await asyncio.to_thread(forget, files)
+                del self._left[sha256]
 
     def _made(self, ingredients: _Ingredients) -> tuple[dict[str, RamdiskMaker], dict[str, str]]:
         """Runs in a thread."""

@@ -8,7 +8,6 @@ from ingot.images.ramdisk.base import Base
 from ingot.images.ramdisk.errors import BaseError, CannotBuild, RamdiskError, SettingsError
 from ingot.images.ramdisk.host_image import HostImage, RamdiskMaker
 from ingot.images.ramdisk.ignition import agent_ignition
-from ingot.images.ramdisk.kept import forget_others
 from ingot.images.ramdisk.kernels import kernel_of
 from ingot.images.ramdisk.minimal import Minimal, minimal_of
 from ingot.images.ramdisk.settings import AgentSettings
@@ -24,7 +23,6 @@ __all__ = [
     "RamdiskMaker",
     "SettingsError",
     "agent_ignition",
-    "forget_others",
     "kernel_of",
     "minimal_of",
 ]

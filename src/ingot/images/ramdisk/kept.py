@@ -25,9 +25,18 @@ def keep(path: Path, chunks: Iterable[bytes]) -> None:
         raise
 
 
+def made_of(sha256: str, folder: Path) -> list[Path]:
+    """What is there that was made of the base with this hash."""
+    return list(folder.glob(f"{sha256}.*"))
+
+
+def forget(files: Iterable[Path]) -> None:
+    for file in files:
+        with suppress(OSError):
+            file.unlink()
+
+
 def forget_others(folder: Path, hashes: set[str]) -> None:
     """Remove what was made of other bases, or half made. For a time when nobody is served from it."""
     with suppress(OSError):
-        for path in folder.iterdir():
-            if path.name.partition(".")[0] not in hashes:
-                path.unlink()
+        forget(path for path in folder.iterdir() if path.name.partition(".")[0] not in hashes)

@@ -372,6 +372,66 @@ REFUSED: list[tuple[str, str, bool]] = [
         False,
     ),
     (_with("dns-resolver: {config: {search: ['a;b']}}"), "search[0]: 'a;b' is not a domain", False),
+    (
+        _interface("type: bond, link-aggregation: {mode: 0, options: {primary: eth1}}"),
+        "options.primary: is for",
+        False,
+    ),
+    (
+        _interface("type: bond, link-aggregation: {mode: 1, options: {arp_interval: 5}}"),
+        "needs an arp_ip_target",
+        False,
+    ),
+    (
+        _interface("type: bond, link-aggregation: {mode: 1, options: {arp_ip_target: 192.0.2.1}}"),
+        "an arp_interval",
+        False,
+    ),
+    (
+        _interface("type: bond, link-aggregation: {mode: 1, options: {miimon: 0, updelay: 5}}"),
+        "updelay: needs",
+        False,
+    ),
+    (
+        _interface("type: bond, link-aggregation: {mode: 1, options: {num_grat_arp: 1, num_unsol_na: 2}}"),
+        "differs",
+        False,
+    ),
+    (
+        _interface("type: linux-bridge, bridge: {options: {group-addr: '52:54:00:00:00:01'}}"),
+        "options.group-addr: ",
+        False,
+    ),
+    (
+        _interface("type: linux-bridge, bridge: {options: {group-fwd-mask: 4}}"),
+        "options.group-fwd-mask: 4 has",
+        False,
+    ),
+    (
+        _interface("type: linux-bridge, bridge: {options: {hash-max: 6}}"),
+        "options.hash-max: 6 is not a power of two",
+        False,
+    ),
+    (
+        _interface(
+            "type: linux-bridge, bridge: {port: [{name: a, "
+            "vlan: {mode: trunk, trunk-tags: [{id: 5}], tag: 5, enable-native: true}}]}"
+        ),
+        "vlan.trunk-tags: the VLAN 5 is there twice",
+        False,
+    ),
+    (
+        _interface("ipv6: {enabled: true, dhcp: true, dhcp-duid: uuid}"),
+        "ipv6.dhcp-duid: 'uuid' is neither",
+        False,
+    ),
+    (
+        _interface(
+            "ipv6: {enabled: true, dhcp: true, autoconf: true, token: '::1', addr-gen-mode: stable-privacy}"
+        ),
+        "ipv6.token: needs the addr-gen-mode eui64",
+        False,
+    ),
     # What nmstate refuses too.
     ("interfaces: [{type: ethernet}]", "interfaces[0].name: is needed", True),
     ("interfaces: {name: eth0}", "interfaces: expected a list", True),

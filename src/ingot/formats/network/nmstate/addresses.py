@@ -7,6 +7,7 @@ asked for, that is refused: nmstate would disable the family without a word. Wha
 
 from __future__ import annotations
 
+import re
 from ipaddress import IPv6Address
 from typing import Final
 
@@ -14,10 +15,14 @@ from ingot.formats.errors import FormatError
 from ingot.formats.network.keyfile import Setting
 from ingot.formats.network.model import FOREVER, HIGHEST, Ip, Method
 from ingot.formats.network.reading import Fields
+from ingot.formats.network.telling import shown
 from ingot.formats.network.values import address_of, written
 
 _GENERATION: Final = {"eui64": "0", "EUI64": "0", "stable-privacy": "1", "STABLE-PRIVACY": "1"}
 _HOST_BITS: Final = 1 << 64
+_WORDS: Final = ("ll", "llt", "lease", "stable-ll", "stable-llt", "stable-uuid")
+_DUIDS: Final = {word: word for word in _WORDS} | {"LL": "ll", "LLT": "llt"}
+_DUID: Final = re.compile(r"[0-9a-fA-F]{1,2}(?::[0-9a-fA-F]{1,2}){2,129}")
 
 
 def read_ip(interface: Fields, version: int) -> Ip | None:
@@ -40,6 +45,8 @@ def read_ip(interface: Fields, version: int) -> Ip | None:
         always["forwarding"] = int(forwarding)
     if not said:
         return Ip(enabled=False, method=Method.DISABLED, settings=always)
+    if dhcp and "token" in automatic and always["addr-gen-mode"]:
+        raise FormatError(f"{fields.at('token')}: needs the addr-gen-mode eui64")
     if autoconf and not dhcp:
         fields.refuse(
             "autoconf", "without dhcp is not supported: NetworkManager asks for both or for DHCP alone"
@@ -118,8 +125,13 @@ def _identity(fields: Fields, version: int) -> dict[str, Setting]:
         known = {"ll": "mac", "LL": "mac", "iaid+duid": "duid", "IAID+DUID": "duid"}
         return {"dhcp-client-id": known.get(client, client)} if client else {}
     duid = fields.text("dhcp-duid")
-    known = {word.upper(): word for word in ("llt", "en", "ll", "uuid")}
-    return {"dhcp-duid": known.get(duid, duid)} if duid else {}
+    if not duid:
+        return {}
+    if duid not in _DUIDS and not _DUID.fullmatch(duid):
+        fields.refuse(
+            "dhcp-duid", f"{shown(duid)} is neither one of {', '.join(_WORDS)} nor bytes like 00:01:5e"
+        )
+    return {"dhcp-duid": _DUIDS.get(duid, duid)}
 
 
 def _token(fields: Fields) -> str | None:

@@ -39,6 +39,12 @@ _NUMBERS: Final = {
     "num_unsol_na": 255, "packets_per_slave": HIGHEST, "resend_igmp": HIGHEST, "updelay": HIGHEST,
 }  # fmt: skip
 _FLAGS: Final = ("lacp_active", "tlb_dynamic_lb", "use_carrier")
+_MODES_OF: Final = {
+    "lacp_rate": ("802.3ad",),
+    "lacp_active": ("802.3ad",),
+    "primary": ("active-backup", "balance-tlb", "balance-alb"),
+}
+"""Options that only some modes have."""
 _USUAL_MISSED: Final = 2
 """The kernel's own arp_missed_max; older versions of NetworkManager do not know the option."""
 
@@ -92,20 +98,16 @@ def read_options(options: Fields, mode: str) -> dict[str, Setting]:
 
 
 def _check(options: Fields, mode: str, settings: Mapping[str, Setting]) -> None:
-    interval = settings.get("arp_interval")
-    if mode != "802.3ad":
-        for name in ("lacp_rate", "lacp_active"):
-            if name in settings:
-                raise FormatError(f"{options.at(name)}: is for the mode 802.3ad only, this is {mode}")
-    if interval and settings.get("miimon"):
-        raise FormatError(
-            f"{options.at('arp_interval')}: a bond watches its links with miimon or with ARP, not with both"
-        )
-    if interval and mode in ("802.3ad", "balance-tlb", "balance-alb"):
-        raise FormatError(f"{options.at('arp_interval')}: cannot be used in the mode {mode}")
-    for name in ("arp_ip_target", "ns_ip6_target"):
-        if interval == 0 and name in settings:
-            raise FormatError(f"{options.at(name)}: needs an arp_interval above 0")
+    """What the kernel or NetworkManager would not take together; such a bond would just not be there."""
+    for name, modes in _MODES_OF.items():
+        if name in settings and mode not in modes:
+            raise FormatError(f"{options.at(name)}: is for the mode {' or '.join(modes)}, this is {mode}")
+    for name in ("updelay", "downdelay"):
+        if settings.get(name) and settings.get("miimon") == 0:
+            raise FormatError(f"{options.at(name)}: needs a miimon above 0")
+    grat, unsolicited = settings.get("num_grat_arp"), settings.get("num_unsol_na")
+    if grat is not None and unsolicited is not None and grat != unsolicited:
+        raise FormatError(f"{options.at('num_unsol_na')}: is another name of num_grat_arp, which differs")
     if str(settings.get("ad_actor_system", "")).startswith("01:00:5E"):
         raise FormatError(f"{options.at('ad_actor_system')}: cannot be a multicast address")
     if settings.get("balance-slb") and (mode, settings.get("xmit_hash_policy")) != (
@@ -115,6 +117,22 @@ def _check(options: Fields, mode: str, settings: Mapping[str, Setting]) -> None:
         raise FormatError(
             f"{options.at('balance-slb')}: needs the mode balance-xor and xmit_hash_policy vlan+srcmac"
         )
+    _check_arp(options, mode, settings)
+
+
+def _check_arp(options: Fields, mode: str, settings: Mapping[str, Setting]) -> None:
+    interval = settings.get("arp_interval")
+    targets = [name for name in ("arp_ip_target", "ns_ip6_target") if name in settings]
+    if interval and settings.get("miimon"):
+        raise FormatError(
+            f"{options.at('arp_interval')}: a bond watches its links with miimon or with ARP, not with both"
+        )
+    if interval and mode in ("802.3ad", "balance-tlb", "balance-alb"):
+        raise FormatError(f"{options.at('arp_interval')}: cannot be used in the mode {mode}")
+    if interval and not targets:
+        raise FormatError(f"{options.at('arp_interval')}: needs an arp_ip_target or ns_ip6_target")
+    if targets and not interval:
+        raise FormatError(f"{options.at(targets[0])}: needs an arp_interval above 0")
 
 
 def _port(fields: Fields) -> Port:

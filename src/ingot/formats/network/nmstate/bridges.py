@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -10,6 +11,7 @@ from ingot.formats.network.keyfile import Setting
 from ingot.formats.network.model import HIGHEST, Port
 from ingot.formats.network.nmstate.vlans import HIGHEST_VLAN, PROTOCOLS
 from ingot.formats.network.reading import Fields
+from ingot.formats.network.telling import shown
 from ingot.formats.network.values import mac_address
 
 _LONG: Final = 2**64 - 1
@@ -25,6 +27,8 @@ _NUMBERS: Final = {
     "multicast-startup-query-count": ("multicast-startup-query-count", HIGHEST),
     "multicast-startup-query-interval": ("multicast-startup-query-interval", _LONG),
 }
+_GROUP: Final = re.compile(r"01:80:C2:00:00:0[04-9A-F]")
+_NEVER_FORWARDED: Final = 7
 _FLAGS: Final = ("multicast-querier", "multicast-query-use-ifaddr", "multicast-snooping")
 _ROUTERS: Final = {"0": "disabled", "1": "auto", "2": "enabled"} | {
     word: word for word in ("auto", "disabled", "enabled")
@@ -61,6 +65,10 @@ def _options(options: Fields) -> dict[str, Setting]:
     options.passed_over("gc-timer", "hello-timer")
     if group := options.text("group-addr"):
         settings["group-address"] = mac_address(group, options.at("group-addr"))
+        if not _GROUP.fullmatch(str(settings["group-address"])):
+            raise FormatError(
+                f"{options.at('group-addr')}: {shown(group)} is not 01:80:C2:00:00:0X, with X 0 or 4 to F"
+            )
     masks = [options.number(name, 0, 65535) for name in ("group-forward-mask", "group-fwd-mask")]
     given = {mask for mask in masks if mask is not None}
     if len(given) > 1:
@@ -68,10 +76,16 @@ def _options(options: Fields) -> dict[str, Setting]:
             f"{options.at('group-fwd-mask')}: is another name of group-forward-mask, which differs"
         )
     for mask in given:
+        if mask & _NEVER_FORWARDED:
+            raise FormatError(
+                f"{options.at('group-fwd-mask')}: {mask} has the bits 0 (STP), 1 (MAC) or 2 (LACP)"
+            )
         settings["group-forward-mask"] = mask
     for name, (written, highest) in _NUMBERS.items():
         if (number := options.number(name, 0, highest)) is not None:
             settings[written] = number
+    if (buckets := settings.get("multicast-hash-max")) and int(str(buckets)).bit_count() > 1:
+        raise FormatError(f"{options.at('hash-max')}: {buckets} is not a power of two")
     for name in _FLAGS:
         if (flag := options.flag(name)) is not None:
             settings[name] = flag
@@ -130,7 +144,8 @@ def _port_vlans(vlan: Fields) -> str | None:
         raise FormatError(f"{vlan.at('trunk-tags')}: is needed in the mode trunk")
     if mode == "trunk" and tag and not native:
         raise FormatError(f"{vlan.at('tag')}: needs enable-native in the mode trunk")
-    _check_overlap(trunk or (), vlan.at("trunk-tags"))
+    native_tag = [(tag, tag)] if tag is not None else []
+    _check_overlap([*(trunk or ()), *native_tag], vlan.at("trunk-tags"))
     ranges = [(first, f"{first}-{last}" if last > first else f"{first}") for first, last in trunk or ()]
     if tag is not None:
         ranges.append((tag, f"{tag} pvid untagged"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,10 @@ from click.testing import CliRunner, Result
 from release_room import Stream, flip, publish
 
 from ingot.cli.main import main
+from ingot.formats.oci import ContainerConfig
 from ingot.images.release import Payload
+from ingot.images.release.assembling import LayerFile, add_image, add_index, add_layer, base_image
+from ingot.images.release.layout import Layout
 
 
 def ingot(*arguments: object) -> Result:
@@ -89,6 +93,40 @@ def test_what_does_not_fit_together_is_told(stream: Stream, tmp_path: Path) -> N
     assert "riscv64" in refused(
         "build", "--no-tool", tmp_path / "p", f"riscv64={iso}", "--sha256", "riscv64=" + "0" * 64
     )
+
+
+def test_tool_installer_and_base_go_into_the_image(stream: Stream, tmp_path: Path) -> None:
+    base, tool, installer = Layout(tmp_path / "base"), tmp_path / "tool", tmp_path / "coreos-installer"
+    with base.writing():
+        below = add_layer(base, [LayerFile("usr/bin/python3", b"python")], made_by="base")
+        images = {
+            architecture: add_image(
+                base, [below], architecture=architecture, config=ContainerConfig(env=["LANG=C"])
+            )
+            for architecture in stream.isos
+        }
+        base.point_to(add_index(base, images))
+    (tool / "ingot").mkdir(parents=True)
+    (tool / "ingot" / "__init__.py").write_text("")
+    installer.write_bytes(b"\x7fELF")
+    told = fine(
+        "build", "-o", "json", "--stream", stream.file, "--base", base.folder, "--tool", f"aarch64={tool}",
+        "--coreos-installer", f"aarch64={installer}", tmp_path / "payload", *stream.isos.values(),
+    )  # fmt: skip
+    assert "aarch64" in json.loads(told)["withTool"]
+    image = base_image(Layout(tmp_path / "payload"), "aarch64")
+    assert image.config.config is not None
+    assert (image.config.config.env, image.config.config.entrypoint) == (["LANG=C"], ["/usr/bin/ingot"])
+    found: dict[str, bytes] = {}
+    for layer in image.manifest.layers:
+        with tarfile.open(Layout(tmp_path / "payload").path(layer.digest)) as archive:
+            for member in archive:
+                if (content := archive.extractfile(member)) is not None:
+                    found[member.name] = content.read()
+    assert found["usr/bin/python3"] == b"python"
+    assert found["usr/bin/coreos-installer"] == b"\x7fELF"
+    assert found["usr/bin/ingot"].startswith(b"#!/usr/bin/env python3")
+    assert "usr/lib/ingot/ingot/__init__.py" in found
 
 
 def test_verify_reads_all_of_it(payload: Path) -> None:

@@ -83,7 +83,7 @@ def build(
     digest.
 
     \b
-    ingot release build payload images/*.iso --stream images/coreos-stream.json
+    ingot release build payload images/*.iso --stream stable.json
     ingot release build payload x86_64=rhcos.iso --sha256 x86_64=9f86d081884c7d65…
     """
     from ingot.images.release.building import StreamFile

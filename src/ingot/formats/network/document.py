@@ -22,7 +22,7 @@ Value: TypeAlias = "bool | int | float | str | list[Value] | dict[str, Value] | 
 LARGEST: Final = 1 << 20
 """No Secret can hold more."""
 DEEPEST: Final = 32
-MOST: Final = 100_000
+MOST: Final = 20_000
 
 _INTEGER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,39})")
 _RADIX: Final = re.compile(r"0x[0-9a-fA-F]{1,32}|0o[0-7]{1,32}")

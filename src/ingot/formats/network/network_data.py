@@ -37,6 +37,7 @@ from ingot.formats.network.nmstate.vlans import HIGHEST_VLAN
 from ingot.formats.network.reading import Fields
 from ingot.formats.network.telling import shown
 from ingot.formats.network.values import (
+    Address,
     Network,
     address_of,
     ip_network,
@@ -83,7 +84,7 @@ class _Reader:
     """The interface of each link's id."""
     families: dict[tuple[str, int], _Family] = field(default_factory=dict)
     routes: list[Route] = field(default_factory=list)
-    servers: list[Server] = field(default_factory=list)
+    servers: dict[Address, Server] = field(default_factory=dict)
 
     def network(self, fields: Fields) -> None:
         fields.passed_over("id", "network_id")
@@ -121,8 +122,7 @@ class _Reader:
                 raise FormatError(f"{service.at('type')}: is needed and not there")
             server = read_server(service.needed("address"), service.at("address"))
             service.done()
-            if server.address not in [known.address for known in self.servers]:
-                self.servers.append(server)
+            self.servers.setdefault(server.address, server)
 
     def link(self, link: str, path: str) -> str:
         if link not in self.names:
@@ -144,12 +144,14 @@ def wanted_of_network_data(document: Value) -> Wanted:
         reader.network(fields)
     data.done()
     _check_macs(interfaces)
-    first = reader.servers[0].address.version if reader.servers else 4
+    servers = list(reader.servers.values())
     return Wanted(
         interfaces=tuple(_with_addresses(each, reader.families) for each in interfaces),
         routes=tuple(reader.routes),
         resolver=Resolver(
-            servers=tuple(sorted(reader.servers, key=lambda server: server.address.version != first))
+            servers=tuple(
+                sorted(servers, key=lambda each: each.address.version != servers[0].address.version)
+            )
         ),
     )
 

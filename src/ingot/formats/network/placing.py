@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from ingot.formats.errors import FormatError, UnsupportedFormat
 from ingot.formats.network.keyfile import Setting
@@ -54,10 +55,11 @@ class Placed:
         rules = [rule for rule in self.rules if rule.version == version]
         return self.servers.get(version, {}) | route_settings(routes) | rule_settings(rules)
 
-    def leads_to(self, table: int, version: int) -> bool:
+    def tables(self, version: int) -> set[int]:
+        """The routing tables that it has routes in."""
         ip = self.wired.interface.ip(version)
-        routes = any(route.table == table for route in self.routes if route.destination.version == version)
-        return routes or bool(ip and ip.table == table)
+        automatic = {ip.table} if ip else set[int]()
+        return automatic | {route.table for route in self.routes if route.destination.version == version}
 
 
 def place(wanted: Wanted) -> list[Placed]:
@@ -66,8 +68,9 @@ def place(wanted: Wanted) -> list[Placed]:
     places[LOOPBACK.name] = Placed(Wired(LOOPBACK))
     for route in wanted.routes:
         _route_place(route, places, names).routes.append(route)
+    choices = {version: _Choices(places, version) for version in (4, 6)}
     for rule in wanted.rules:
-        _rule_place(rule, places, names).rules.append(rule)
+        _rule_place(rule, places, names, choices).rules.append(rule)
     _place_servers(wanted.resolver, places, names)
     loopback = places.pop(LOOPBACK.name)
     return [*places.values(), *([loopback] if loopback.routes or loopback.rules else [])]
@@ -89,7 +92,7 @@ def _route_place(route: Route, places: dict[str, Placed], names: Names) -> Place
     return place
 
 
-def _rule_place(rule: Rule, places: dict[str, Placed], names: Names) -> Placed:
+def _rule_place(rule: Rule, places: dict[str, Placed], names: Names, choices: dict[int, _Choices]) -> Placed:
     if rule.interface is not None:
         path = f"{rule.path}.iif"
         found = LOOPBACK if rule.interface == LOOPBACK.name else names.find(rule.interface, path)
@@ -100,14 +103,25 @@ def _rule_place(rule: Rule, places: dict[str, Placed], names: Names) -> Placed:
                 f"{path}: {found.id} is not found by its name, so the rule cannot name it"
             )
         return places[found.name]
-    able = {name: place for name, place in places.items() if place.holds(rule.version)}
-    loopback = able.pop(LOOPBACK.name)
-    if loopback.routes:
-        able[LOOPBACK.name] = loopback
-    by_name = [able[name] for name in sorted(able)]
-    leading = [place for place in by_name if place.leads_to(rule.table, rule.version)]
-    leading.sort(key=lambda place: not place.routes)
-    return next(iter([*leading, *able.values()]), loopback)
+    return choices[rule.version].of(rule.table)
+
+
+class _Choices:
+    """Which interface keeps rules of one address family that name none, by the table that they point to."""
+
+    def __init__(self, places: dict[str, Placed], version: int) -> None:
+        able = [place for place in places.values() if place.holds(version)]
+        self._usual: Final = able[0]
+        self._by_table: Final = dict[int, Placed]()
+        # The loopback interface is the last resort, unless it is used already.
+        named = sorted(able, key=lambda place: place.wired.interface.name)
+        used = [place for place in named if place.routes or place.wired.interface is not LOOPBACK]
+        for place in sorted(used, key=lambda place: not place.routes):
+            for table in place.tables(version):
+                self._by_table.setdefault(table, place)
+
+    def of(self, table: int) -> Placed:
+        return self._by_table.get(table, self._usual)
 
 
 def _place_servers(resolver: Resolver, places: dict[str, Placed], names: Names) -> None:

@@ -59,6 +59,7 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.text("abc", max_size=3), JSON))
+@settings(max_examples=40)
 def test_json_is_read_as_json(value: dict[str, Any]) -> None:
     assert parse_document(json.dumps(value).encode()) == value
 
@@ -123,7 +124,7 @@ ANYTHING = st.recursive(
 
 
 @given(ANYTHING)
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_anything_at_all_gives_files_or_an_error_of_the_format(value: object) -> None:
     text = yaml.safe_dump(value).encode()
     for read in (
@@ -185,12 +186,13 @@ def damaged_states(draw: st.DrawFn, wrong: st.SearchStrategy[object] = WRONG) ->
 
 
 @given(damaged_states())
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_one_wrong_value_gives_files_or_an_error_of_the_format(state: object) -> None:
     check(files_or_reason(keyfiles_of_nmstate, yaml.safe_dump(state, sort_keys=False).encode()))
 
 
 @given(damaged_states(st.just("hunter2-is-the-password")))
+@settings(max_examples=40)
 def test_what_a_secret_holds_is_not_repeated(state: object) -> None:
     text = yaml.safe_dump(state, sort_keys=False).encode()
     made = files_or_reason(lambda text: keyfiles_of_secret({"nmstate": text}), text)

@@ -143,7 +143,7 @@ async def test_a_running_host_is_taken_over_although_todays_rules_refuse_the_url
 
 async def test_coreos_by_format_has_its_ignition_in_the_arguments_of_the_step(backend, ironic, clean, guard):
     answer = await deploy(backend, clean, guard, Deployment(image=COREOS, config_drive=IGNITION_DRIVE))
-    assert answer == Busy("deploying the custom deploy step install_coreos")
+    assert answer == Busy("deploying CoreOS")
     assert ironic.node(NODE)["deploy_interface"] == "custom-agent"
     assert ironic.deploy_steps[clean.backend_id] == [
         {

@@ -71,6 +71,8 @@ def what(image: Image | None, custom_deploy: CustomDeploy | None) -> str:
     named = f"the image {redact(image.url)}" if image is not None and image.url else ""
     if not method:
         return named
+    if method == INSTALL_COREOS:
+        return f"CoreOS from {named}" if named else "CoreOS"
     step = f"the custom deploy step {method}"
     return f"{named} by {step}" if named else step
 

@@ -52,7 +52,7 @@ def fedora(**changes: Any) -> dict[str, Any]:
         "metadata": {"last-modified": "2026-07-20T10:00:00Z", "generator": "fedora-coreos-stream-generator"},
         "architectures": {
             "x86_64": {"artifacts": {"metal": metal, "aws": aws}, "images": {"aws": {"regions": {}}}},
-            "aarch64": {"artifacts": {"metal": {**metal, "formats": {"iso": metal["formats"]["iso"]}}}},  # type: ignore[index]
+            "aarch64": {"artifacts": {"metal": {**metal, "formats": {"iso": metal["formats"]["iso"]}}}},
         },
         **changes,
     }

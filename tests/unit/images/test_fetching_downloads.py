@@ -58,7 +58,7 @@ def wanted(server: UnrulyServer, content: bytes = CONTENT, path: str = "/image.i
 
 
 async def fetch(what: Wanted, folder: Path, told: list[Progress] | None = None, **rules: object) -> Fetched:
-    settings = FetchSettings(**{"patience": QUICK, **rules})  # type: ignore[arg-type]
+    settings = FetchSettings(**{"patience": QUICK, **rules})
     async with Fetcher(settings) as fetcher:
         return await fetcher.fetch(what, folder, None if told is None else told.append)
 

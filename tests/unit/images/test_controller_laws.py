@@ -156,6 +156,9 @@ class Story:
                 image = await self.room.get(Key(self.room.namespace, name))
             except NotFound:
                 continue
+            if image.metadata.deletion_timestamp is not None:
+                await self.room.gone(image.key)
+                continue
             network = image.spec.network_data_name
             if network and network not in self.networks:
                 await self.room.refused(image.key, "NetworkData secret not found")
@@ -195,6 +198,7 @@ async def test_what_is_advertised_is_there_and_everybody_gets_what_they_ask_for(
         story = Story(room, payload, seed)
         await room.start()
         room.run()
+        await story.boot(await room.built(await room.ask("h1")))
         reader = asyncio.create_task(story.watch())
         try:
             for _ in range(STEPS):

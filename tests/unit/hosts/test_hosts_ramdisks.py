@@ -334,6 +334,23 @@ async def test_the_network_configuration_of_the_usual_ramdisk_goes_to_the_back_e
     assert access.ramdisk_network.reveal() == "links: []"
 
 
+async def test_the_key_that_cluster_api_writes_is_read_too(rack: Rack) -> None:
+    await rack.secret("net", value="links: []")
+    key = await rack.host(preprovisioningNetworkDataName="net")
+    await rack.until_well(key, "available")
+    access = rack.backend.machines[key].access
+    assert access is not None
+    assert access.ramdisk_network.reveal() == "links: []"
+
+
+async def test_a_language_that_the_usual_ramdisk_does_not_understand_is_not_passed_over(rack: Rack) -> None:
+    await rack.secret("net", nmstate="interfaces: []")
+    key = await rack.host(preprovisioningNetworkDataName="net")
+    await rack.until_error(key, "has the key nmstate alone")
+    await rack.client.patch(SECRETS, Key(rack.namespace, "net"), {"stringData": {"networkData": "links: []"}})
+    await rack.until_well(key, "available")
+
+
 async def test_a_missing_network_configuration_is_named_and_noticed_when_it_appears(rack: Rack) -> None:
     key = await rack.host(preprovisioningNetworkDataName="net")
     await rack.until_error(key, "Secret net, named by spec.preprovisioningNetworkDataName, does not exist")

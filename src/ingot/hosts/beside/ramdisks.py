@@ -266,12 +266,25 @@ async def _usual(p: Pass) -> Ramdisk | Block:
         return Ramdisk()
     try:
         secret = await read_secret(p, name)
-        if secret is not None:
-            return Ramdisk(network=Secret(secret.text("networkData") or ""))
-        problem = _missing(p, name)
+        if secret is None:
+            problem = _missing(p, name)
+        else:
+            text = secret.text("networkData")
+            text = secret.text("value") if text is None else text
+            if text is not None or secret.text("nmstate") is None:
+                return Ramdisk(network=Secret(text or ""))
+            problem = _other_language(name)
     except Malformed as error:
         problem = Block(ErrorType.REGISTRATION, str(error))
     return problem if may_boot(p.current) else Ramdisk()
+
+
+def _other_language(name: str) -> Block:
+    return Block(
+        ErrorType.REGISTRATION,
+        f"Secret {name}, named by spec.preprovisioningNetworkDataName, has the key nmstate alone, which only ramdisks that are "
+        "made for each host understand. Add the key networkData, with OpenStack's network_data.json.",
+    )
 
 
 def _missing(p: Pass, name: str) -> Block:

@@ -59,7 +59,8 @@ def ingot(iso: Path, folder: Path, *, tls: bool, threads: int | None = None) -> 
 
 @contextmanager
 def nginx(iso: Path, folder: Path, *, tls: bool) -> Iterator[Server]:
-    """One worker, tuned for this: no log, the kernel sends files, connections are kept for any number of requests."""
+    """One worker, tuned for this: no log, the kernel sends files, connections are kept for any number of requests. Not with
+    `tcp_nopush`: ranges then wait for an acknowledgement that their client delays."""
     program = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
     if program is None:
         raise SystemExit(MISSING)
@@ -68,14 +69,17 @@ def nginx(iso: Path, folder: Path, *, tls: bool) -> Iterator[Server]:
     prefix.mkdir()
     certificate = Authority(folder / "ca").issue(folder, "images", ["127.0.0.1"])
     # The same cipher on both sides: OpenSSL's first choice, not the client's.
-    secure = f"ssl_certificate {certificate.cert_file}; ssl_certificate_key {certificate.key_file}; ssl_prefer_server_ciphers on;"
+    secure = (
+        f"ssl_certificate {certificate.cert_file}; ssl_certificate_key {certificate.key_file}; "
+        "ssl_protocols TLSv1.2 TLSv1.3; ssl_prefer_server_ciphers on;"
+    )
     configuration = prefix / "nginx.conf"
     configuration.write_text(f"""
         {"user root;" if os.geteuid() == 0 else ""}
         worker_processes 1; daemon off; pid {prefix}/pid; error_log stderr error;
         events {{ worker_connections 2048; }}
         http {{
-            access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000; default_type application/octet-stream;
+            access_log off; sendfile on; keepalive_requests 1000000000; default_type application/octet-stream;
             client_body_temp_path {prefix}/body; proxy_temp_path {prefix}/proxy; fastcgi_temp_path {prefix}/fastcgi;
             uwsgi_temp_path {prefix}/uwsgi; scgi_temp_path {prefix}/scgi;
             server {{

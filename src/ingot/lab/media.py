@@ -44,7 +44,7 @@ async def opened(
                     start, size = _part(answer) or (None, 0)
                     if start == 0 and size > _FIRST:
                         medium = Remote(client, url, what, trusted, folder, size, answer.headers.get("ETag"))
-                        medium.keep(0, await answer.read())
+                        await medium.take(0, answer)
                     else:
                         if start != 0:
                             expect_all(answer, what)
@@ -92,23 +92,27 @@ class Remote:
             file.seek(0)
             yield file
 
-    def keep(self, offset: int, content: bytes) -> None:
-        """Take in the whole pages of what was fetched, which begins with one."""
-        for at in range(offset, offset + len(content), _PAGE):
-            page = content[at - offset : at - offset + _PAGE]
-            if len(page) == _PAGE or at + len(page) == self.size:
-                self.pages[at // _PAGE] = page
+    async def take(self, start: int, answer: aiohttp.ClientResponse) -> int:
+        """Take in an answer that begins with a page, as far as it has whole pages; how many bytes it had."""
+        at, page = start, bytearray()
+        async for piece in answer.content.iter_chunked(_PAGE):
+            page += piece
+            while len(page) >= _PAGE:
+                self.pages[at // _PAGE], page = bytes(page[:_PAGE]), page[_PAGE:]
+                at += _PAGE
+        if at + len(page) == self.size:
+            self.pages[at // _PAGE] = bytes(page)
+        return at + len(page) - start
 
     async def _fetch(self, offset: int, length: int) -> None:
         start = offset // _PAGE * _PAGE
         end = min(self.size, -(-(offset + length) // _PAGE) * _PAGE)
         async with self._asked(start, end) as answer:
-            content = await answer.read()
-        if len(content) != end - start:
+            found = await self.take(start, answer)
+        if found != end - start:
             raise BootFailure(
-                f"{self.what} was cut short: {len(content)} of {end - start} bytes from byte {start} on"
+                f"{self.what} was cut short: {found} of {end - start} bytes from byte {start} on"
             )
-        self.keep(start, content)
 
     @contextlib.asynccontextmanager
     async def _asked(self, start: int, end: int) -> AsyncIterator[aiohttp.ClientResponse]:

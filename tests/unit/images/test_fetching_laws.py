@@ -45,7 +45,7 @@ _FAULTS: st.SearchStrategy[Fault | None] = st.one_of(
 
 
 @given(st.lists(_FAULTS, max_size=6), st.booleans(), st.booleans())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_any_misbehaviour_is_survived(faults: list[Fault | None], ranges: bool, length: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(_fetched_in(Path(folder), faults, ranges=ranges, length=length))

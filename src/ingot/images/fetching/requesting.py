@@ -47,15 +47,14 @@ class Web:
         self._settings = settings
         self._stack = AsyncExitStack()
         self._session: aiohttp.ClientSession | None = None
+        self._tls: ssl.SSLContext | None = None
 
     async def __aenter__(self) -> Self:
-        trusted = await asyncio.to_thread(self._trusted)
         timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=_CONNECTING, sock_read=self._settings.stall, connect=2 * _CONNECTING
         )
         self._session = await self._stack.enter_async_context(
             aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(ssl=trusted),
                 timeout=timeout,
                 # The digest is that of the file as it lies there, not of something packed on the way.
                 headers={"Accept-Encoding": "identity", "User-Agent": "ingot"},
@@ -97,15 +96,27 @@ class Web:
     async def _ask(self, url: URL, headers: Mapping[str, str]) -> aiohttp.ClientResponse:
         assert self._session is not None, "the way out is opened with `async with`"
         proxy = proxy_for(url, os.environ)
+        trusted = await self._trusted("https" in (url.scheme, proxy.url.scheme if proxy else ""))
         if proxy is None:
-            return await self._session.get(url, headers=headers, allow_redirects=False)
+            return await self._session.get(url, headers=headers, allow_redirects=False, ssl=trusted)
         # Without a tunnel the proxy reads the request itself; with one it must not reach the server.
         said = {**headers, **proxy.headers} if url.scheme == "http" else headers
         return await self._session.get(
-            url, headers=said, allow_redirects=False, proxy=proxy.url, proxy_headers=proxy.headers
+            url,
+            headers=said,
+            allow_redirects=False,
+            ssl=trusted,
+            proxy=proxy.url,
+            proxy_headers=proxy.headers,
         )
 
-    def _trusted(self) -> ssl.SSLContext:
+    async def _trusted(self, needed: bool) -> ssl.SSLContext | bool:
+        """Whom we trust; it is read once, and only if there is somebody to be trusted: it takes a tenth of a second."""
+        if needed and self._tls is None:
+            self._tls = await asyncio.to_thread(self._authorities)
+        return self._tls or True
+
+    def _authorities(self) -> ssl.SSLContext:
         trusted = ssl.create_default_context()
         if self._settings.authorities is not None:
             try:

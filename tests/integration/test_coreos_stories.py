@@ -204,6 +204,7 @@ async def test_any_other_image_is_installed_as_before(room: CoreosRoom, image_fo
     seen = await host.until_running()
     assert seen.running is not None
     assert seen.running.coreos == ""
+    assert seen.cleanings == 1
     assert seen.running.image_sha256 == room.lab.file.image(image_format).disk_sha256
 
 

@@ -217,6 +217,14 @@ class Room:
                     return content
                 await asyncio.sleep(0.02)
 
+    async def not_served(self, url: str) -> None:
+        """Returns once there is nothing there."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                if await self.later(url) == 404:
+                    return
+                await asyncio.sleep(0.02)
+
     async def later(self, url: str) -> int:
         return (await self.fetch(url))[0]
 

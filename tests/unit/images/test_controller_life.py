@@ -441,8 +441,10 @@ async def test_damage_that_the_background_finds_in_what_is_used_withdraws_it(
         image = await room.refused(key, "damaged")
         assert image.status.image_url == ""
         assert await room.events("ImageBuildInvalid")
+        await room.not_served(before.status.image_url)
         blob.write_bytes(whole)
         assert (await room.built(key)).status.image_url == before.status.image_url
+        assert live(await room.served(before.status.image_url)).ignition
 
 
 async def test_a_payload_that_goes_away_leaves_its_images_to_those_who_have_them(

@@ -242,6 +242,23 @@ def test_which_files_are_being_read() -> None:
     assert not shop.serves(url)
 
 
+def test_what_lies_in_a_file_that_is_not_what_it_was_does_not_linger() -> None:
+    shop = Display()
+    spoilt, whole = (Image((Region(Path(path), 0, 1),), path[1:], NOON) for path in ("/a", "/b"))
+    urls = [shop.publisher.publish("h1", image, "coreos.iso") for image in (spoilt, whole)]
+    shop.publisher.distrust(Path("/a"))
+    shop.publisher.tidy(now=0.0)
+    assert shop.serves(urls[0])  # it is still advertised
+    shop.publisher.settle("h1", "", now=0.0)
+    shop.publisher.tidy(now=0.0)
+    assert [shop.serves(url) for url in urls] == [False, True]
+    shop.publisher.trust(Path("/a"))
+    shop.publisher.publish("h1", spoilt, "coreos.iso")
+    shop.publisher.settle("h1", "", now=0.0)
+    shop.publisher.tidy(now=0.0)
+    assert shop.serves(urls[0])
+
+
 def test_what_an_owner_leaves_behind_goes_at_once_and_others_keep_theirs() -> None:
     shop = Display()
     mine, old, other = shop.publish("h1", "a"), shop.publish("h1", "b"), shop.publish("h2", "a")

@@ -2,7 +2,8 @@
 
 A name says what the image is for and what is in it, so a URL never changes its content, and the same image has the same URL after
 a restart. An image that is no longer advertised stays on the shelf for a while: a server that was booted from virtual media
-reads from it for as long as it runs. One whose owner is gone goes at once.
+reads from it for as long as it runs. One whose owner is gone goes at once, and so does one that lies in a file that is not what
+it was: better no bytes than wrong ones.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class Publisher:
         self._public_url = public_url.rstrip("/")
         self._linger = linger
         self._owners: dict[str, _Owned] = {}
+        self._distrusted: set[Path] = set()
 
     def url(self, owner: str, image: Image, file: str) -> str:
         """Where this image would be; the name of the file at the end is for people and for BMCs that look at it."""
@@ -51,7 +53,8 @@ class Publisher:
             return
         for name in [name for name in owned.current if f"/{name}/" not in advertised]:
             owned.current.discard(name)
-            owned.retired[name] = now + self._linger
+            spoilt = any(path in self._distrusted for path in self._files(name))
+            owned.retired[name] = now + (0.0 if spoilt else self._linger)
 
     def forget(self, owner: str) -> None:
         """Nobody needs the owner's images: they go at once."""
@@ -69,16 +72,23 @@ class Publisher:
             if not owned.current and not owned.retired:
                 del self._owners[owner]
 
+    def distrust(self, path: Path) -> None:
+        """This file is not what it was: what lies in it goes as soon as nobody is told of it any more."""
+        self._distrusted.add(path)
+
+    def trust(self, path: Path) -> None:
+        """It was read, and is what it should be."""
+        self._distrusted.discard(path)
+
     def reads(self, path: Path) -> bool:
         """Whether something that is served lies in this file."""
         names = (name for owned in self._owners.values() for name in (*owned.current, *owned.retired))
-        images = (self._shelf.get(name) for name in names)
-        return any(
-            isinstance(piece, Region) and piece.path == path
-            for image in images
-            if image is not None
-            for piece in image.pieces
-        )
+        return any(path in self._files(name) for name in names)
+
+    def _files(self, name: str) -> set[Path]:
+        image = self._shelf.get(name)
+        pieces = image.pieces if image is not None else ()
+        return {piece.path for piece in pieces if isinstance(piece, Region)}
 
     def _name(self, owner: str, image: Image) -> str:
         return self._names.name(owner, image.etag)

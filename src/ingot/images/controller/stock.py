@@ -163,6 +163,8 @@ class StockKeeper:
         kept = {
             name: base for name, base in self._bases.items() if name in bad and not found.has_replaced(base)
         }
+        for base in good.values():
+            self._publisher.trust(base.iso.path)
         self._bases = {**good, **kept}
         self._wrong = {name: why for name, why in self._wrong.items() if name == ALL} | bad
         self._identity = found.identity
@@ -180,7 +182,7 @@ class StockKeeper:
     def _read_again(self, architecture: str, error: PayloadError | None) -> None:
         """The background has read what is in use once more."""
         if error is not None and architecture in self._bases:
-            del self._bases[architecture]
+            self._publisher.distrust(self._bases.pop(architecture).iso.path)
             self._wrong[architecture] = f"the release payload, of which images were made, is damaged: {error}"
             self._look_now.set()
         elif error is None and architecture in self._wrong:

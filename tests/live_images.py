@@ -160,9 +160,15 @@ def live_image(
     lies: Mapping[str, Mapping[str, object]] | None = None,
     *,
     label: str = LABEL,
+    ballast: int = 0,
 ) -> bytes:
-    """A live image of a build as it is published, or with other values in the JSON files that are named."""
+    """A live image of a build as it is published, or with other values in the JSON files that are named.
+
+    With so many bytes of ballast before the files that matter: real ones lie far from the start.
+    """
     files = _files(generation, label)
+    if ballast:
+        files = {"/ballast": bytes(ballast), **files}
     for path, values in (lies or {}).items():
         files[path] = json.dumps({**json.loads(files[path]), **values}).encode()
     made = bytearray(_built(files, label))

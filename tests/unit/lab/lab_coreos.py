@@ -41,16 +41,16 @@ def iso(
     label: str = LABEL,
     arguments: str = "",
     keyfiles: Mapping[str, bytes] | None = None,
-    size: int = 0,
+    ballast: int = 0,
 ) -> bytes:
-    """A live image with this config in it, and other kernel arguments if there are some; at least of this size."""
-    plain = live_image(label=label)
+    """A live image with this config in it, and other kernel arguments if there are some."""
+    plain = live_image(label=label, ballast=ballast)
     live = LiveIso(io.BytesIO(plain))
     members = {f"{NETWORK}/{name}": content for name, content in (keyfiles or {}).items()}
     if config is not None:
         members[IGNITION] = config
     patches = live.embedding(members) + (live.arguing(arguments) if arguments else [])
-    return patched(plain, patches).ljust(size, b"\0")
+    return patched(plain, patches)
 
 
 def initrd(*configs: bytes, label: str = LABEL, keyfiles: Mapping[str, bytes] | None = None) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
 
 import pytest
 import pytest_asyncio
@@ -13,6 +14,11 @@ from lab_coreos import KEYFILE, Shelf, ignition, initrd, iso, patched
 from lab_rack import Rack
 
 from ingot.formats.coreos import LiveIso, minimal_changes, recipe_of
+from ingot.images.region import Region
+from ingot.images.server import Image, ImageServer, Names, entity_tag
+from ingot.images.server import Shelf as ImageShelf
+from ingot.images.server import patched as overlaid
+from ingot.trust import Authority, ServingTls
 from live_images import BY_NAME, LABEL, live_image, root_file_system
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -23,7 +29,7 @@ LIVE = "ignition.firstboot ignition.platform.id=metal"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def rack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rack]:
-    async with Rack.running(tmp_path_factory.mktemp("rack"), servers=28) as rack:
+    async with Rack.running(tmp_path_factory.mktemp("rack"), servers=32) as rack:
         yield rack
 
 
@@ -105,19 +111,42 @@ async def test_an_iso_image_boots_and_its_agent_calls_the_ironic_that_ignition_n
 
 
 async def test_only_what_is_needed_is_read_of_a_large_medium(bench: Bench, shelf: Shelf) -> None:
-    size = 64 << 20
-    url = shelf.put("large.iso", iso(config(bench), size=size))
-    before = shelf.bytes
+    image = iso(config(bench), ballast=40 << 20)
+    url = shelf.put("large.iso", image)
+    before, asked = shelf.bytes, len(shelf.ranges)
     await bench.boot_medium(url)
     await heard(bench)
     assert shelf.bytes - before < 4 << 20
+    assert 3 < len(shelf.ranges) - asked < 20
     server = await bench.server()
     assert server.booted is not None
-    assert (server.booted.sha256, server.booted.size) == ("", size)
+    assert (server.booted.sha256, server.booted.size) == ("", len(image))
+
+
+async def test_the_image_of_a_host_is_booted_from_the_server_that_puts_it_together(
+    rack: Rack, bench: Bench
+) -> None:
+    base = rack.state / "base.iso"
+    plain = live_image(ballast=8 << 20)
+    base.write_bytes(plain)
+    region = Region(base, 0, len(plain))
+    given = config(bench)
+    pieces = overlaid(region, LiveIso(io.BytesIO(plain)).embedding({"config.ign": given}))
+    shelf, name = ImageShelf(), Names(bytes(32)).name("host")
+    tag = entity_tag(region, hashlib.sha256(plain).hexdigest(), pieces)
+    shelf.put(name, Image(pieces, tag, datetime(2026, 1, 1, tzinfo=UTC)))
+    tls = ServingTls(lambda: Authority(rack.state / "ca").issue(rack.state / "images", "x", ["127.0.0.1"]))
+    async with ImageServer(shelf, listen=("127.0.0.1", 0), tls=tls, ready=lambda: True) as server:
+        await bench.boot_medium(f"https://127.0.0.1:{server.port}/images/{name}/coreos.iso")
+        await heard(bench)
+    booted = (await bench.server()).booted
+    assert booted is not None
+    assert booted.coreos is not None
+    assert booted.coreos.ignition == given.decode()
 
 
 async def test_a_large_medium_of_a_server_that_gives_no_parts_is_read_whole(rack: Rack, bench: Bench) -> None:
-    image = iso(config(bench), size=6 << 20)
+    image = iso(config(bench), ballast=6 << 20)
     await bench.boot_medium(rack.site.put("whole.iso", image))
     await heard(bench)
     server = await bench.server()

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from configparser import RawConfigParser
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -288,7 +289,11 @@ def desired_states(draw: st.DrawFn) -> dict[str, Any]:
                     "mtu": st.integers(1, 9000),
                 },
             )
-            routes += draw(st.lists(route, max_size=4, unique_by=lambda each: each["destination"]))
+            routes += draw(
+                st.lists(
+                    route, max_size=4, unique_by=lambda each: ip_network(each["destination"], strict=False)
+                )
+            )
             servers += draw(st.lists(addresses, max_size=2, unique=True))
     if routes:
         state["routes"] = {"config": draw(st.permutations(routes))}

@@ -60,10 +60,14 @@ def test_building_again_makes_the_same_digest_however_the_isos_are_named(
     named = [f"{architecture}={path}" for architecture, path in stream.isos.items()]
     again = fine("build", "--no-tool", "--stream", stream.file, "-o", "json", tmp_path / "again", *named)
     assert json.loads(again)["digest"] == Payload.open(payload).digest
+    # What `ingot release fetch` left beside them is the stream metadata.
+    again = fine("build", "--no-tool", "-o", "json", tmp_path / "third", *stream.isos.values())
+    assert json.loads(again)["digest"] == Payload.open(payload).digest
 
 
 def test_without_stream_metadata_a_hash_is_needed(stream: Stream, tmp_path: Path) -> None:
-    iso, sha256 = stream.isos["x86_64"], stream.ingredients["x86_64"].sha256
+    iso, sha256 = tmp_path / "some.iso", stream.ingredients["x86_64"].sha256
+    iso.write_bytes(stream.isos["x86_64"].read_bytes())
     build = ("build", "--no-tool", tmp_path / "payload")
     assert "say for which architecture" in refused(*build, iso)
     assert "nobody says what its sha256 must be" in refused(*build, f"x86_64={iso}")

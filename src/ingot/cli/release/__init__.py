@@ -25,4 +25,12 @@ class Verbs(LazyGroup):
 
 @click.group(cls=Verbs)
 def release() -> None:
-    """Fetch CoreOS images; build and hand on release payloads."""
+    """Fetch CoreOS images; build and hand on release payloads.
+
+    A release payload is a container image with the live ISO images that hosts boot, in a folder or in a registry.
+
+    \b
+    ingot release fetch -a x86_64 -C images
+    ingot release build payload images/*.iso
+    ingot release push payload registry.example:5000/coreos/payload:44
+    """

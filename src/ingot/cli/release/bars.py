@@ -49,13 +49,13 @@ def shown_progress() -> Iterator[Tell | None]:
 
 @contextlib.contextmanager
 def _notes(show: Callable[[str], None]) -> Iterator[None]:
-    """What fetching says on the way (the next try, a missing signature) is for the person too."""
+    """What fetching and copying say on the way (the next try, a missing signature) is for the person too."""
 
     class Shown(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             show(record.getMessage())
 
-    log, handler = logging.getLogger("ingot.images.fetching"), Shown()
+    log, handler = logging.getLogger("ingot.images"), Shown()
     before = log.level
     log.setLevel(logging.INFO)
     log.addHandler(handler)

@@ -37,7 +37,9 @@ class _Options:
 
 @click.command()
 @click.option(
-    "--stream", metavar="FILE", help="The stream metadata: the hashes to check, and part of the payload."
+    "--stream",
+    metavar="FILE",
+    help="The stream metadata: the hashes to check, and part of the payload.  [default: coreos-stream.json beside the first ISO]",
 )
 @click.option(
     "--sha256",
@@ -83,10 +85,9 @@ def build(
     digest.
 
     \b
-    ingot release build payload images/*.iso --stream stable.json
+    ingot release build payload images/*.iso
     ingot release build payload x86_64=rhcos.iso --sha256 x86_64=9f86d081884c7d65…
     """
-    from ingot.images.release.building import StreamFile
     from ingot.images.release.building import build as build_payload
     from ingot.images.release.layout import Layout
 
@@ -98,7 +99,7 @@ def build(
         without_tool,
     )
     with errors_as_sentences():
-        described = StreamFile(Path(stream).read_bytes()) if stream else None
+        described = _stream(stream, isos[0])
         found = _named(isos, described)
         for option, given in (("--tool", options.tools), ("--coreos-installer", options.installers)):
             for architecture in given.keys() - found.keys():
@@ -119,6 +120,16 @@ def build(
     for architecture in sorted(found.keys() - set(with_tool)) if not without_tool else ():
         click.echo(f"{architecture}: without our tool; give it with --tool {architecture}=FOLDER", err=True)
     click.echo(root.digest)
+
+
+def _stream(named: str | None, first: str) -> StreamFile | None:
+    """The stream metadata that is named, else what `ingot release fetch` leaves beside the ISO images."""
+    from ingot.images.release.building import STREAM_FILE, StreamFile
+
+    beside = Path(first.partition("=")[2] or first).with_name(STREAM_FILE)
+    if named is None and not beside.is_file():
+        return None
+    return StreamFile((Path(named) if named else beside).read_bytes())
 
 
 def _named(isos: tuple[str, ...], stream: StreamFile | None) -> dict[str, Path]:

@@ -14,7 +14,7 @@ from ingot.cli.release.shown import (
     output_option,
     print_json,
     registry_options,
-    shown_progress,
+    told_progress,
 )
 
 
@@ -97,7 +97,7 @@ async def _mirrored(source: str, target: str, registry: RegistryOptions) -> Copy
 
     async with registry.session() as session:
         here, there = place_of(source, session), place_of(target, session)
-        with shown_progress() as tell:
+        with told_progress() as tell:
             done = await mirror_image(here, there, tell)
     return CopyReport(
         source=str(here),

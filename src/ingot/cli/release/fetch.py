@@ -7,11 +7,10 @@ of RHEL CoreOS and CentOS Stream CoreOS is understood too; a download that was c
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import platform as machine
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -21,6 +20,7 @@ import click
 import msgspec
 
 from ingot.cli.release.bars import shown_progress
+from ingot.cli.release.shown import errors_as_sentences
 
 if TYPE_CHECKING:
     from ingot.formats.streams import Stream, StreamArtifact
@@ -137,7 +137,7 @@ def fetch(
     url = None if stream_file else stream_url or _url_of(stream or "stable", stream_base_url or _STREAMS)
     reports: list[FileReport] = []
     try:
-        with _errors_as_sentences():
+        with errors_as_sentences():
             asyncio.run(
                 _fetch(
                     settings,
@@ -259,17 +259,3 @@ def _url_of(stream: str, base: str) -> str:
 
 def _document(path: str) -> bytes:
     return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-
-
-@contextlib.contextmanager
-def _errors_as_sentences() -> Iterator[None]:
-    from ingot.formats import FormatError
-    from ingot.images.fetching import FetchError
-
-    try:
-        yield
-    except (FormatError, FetchError) as error:
-        raise click.ClickException(str(error)) from error
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        raise click.ClickException(f"{where}{error.strerror or error}") from error

@@ -19,7 +19,7 @@ from ingot.cli.release.shown import (
     output_option,
     print_json,
     registry_options,
-    shown_progress,
+    told_progress,
 )
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def verify(payload: str, registry: RegistryOptions, output: str) -> None:
     ingot release verify payload
     ingot release verify /shared/html/images
     """
-    with errors_as_sentences(), shown_progress() as tell:
+    with errors_as_sentences(), told_progress() as tell:
         report = asyncio.run(_verified(payload, registry, tell))
     _print(report, output)
 

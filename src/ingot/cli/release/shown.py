@@ -1,11 +1,10 @@
-"""What the verbs of `ingot release` share: errors as sentences, progress where somebody watches, options for registries."""
+"""What the verbs of `ingot release` share: errors as sentences, progress, options for registries."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import os
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 import msgspec
+
+from ingot.cli.release.bars import shown_progress
 
 if TYPE_CHECKING:
     from ingot.images.fetching import Progress
@@ -93,32 +94,10 @@ def errors_as_sentences() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def shown_progress() -> Iterator[Callable[[Progress], None]]:
-    """A bar for each file where somebody watches; nothing in a log."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        TaskID,
-        TextColumn,
-        TimeRemainingColumn,
-        TransferSpeedColumn,
-    )
-    from rich.progress import Progress as Bars
-
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Bars(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bars:
-        tasks: dict[str, TaskID] = {}
-
-        def tell(progress: Progress) -> None:
-            if progress.name not in tasks:
-                tasks[progress.name] = bars.add_task(progress.name, total=progress.total)
-            bars.update(tasks[progress.name], completed=progress.done, total=progress.total)
-
-        yield tell
+def told_progress() -> Iterator[Callable[[Progress], None]]:
+    """Somebody to tell how far it is, whether anybody watches or not."""
+    with shown_progress() as tell:
+        yield tell or (lambda _: None)
 
 
 def print_json(report: object) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from ingot.cli.release.shown import errors_as_sentences, output_option, print_json, shown_progress
+from ingot.cli.release.shown import errors_as_sentences, output_option, print_json, told_progress
 
 
 class UnpackReport(msgspec.Struct, rename="camel", kw_only=True):
@@ -82,7 +82,7 @@ def unpack(
         arguments=arguments,
         own_architecture=own_architecture or this_architecture(),
     )
-    with errors_as_sentences(), shown_progress() as tell:
+    with errors_as_sentences(), told_progress() as tell:
         done = unpack_payload(Payload.open(Path(payload)), Path(target), wish, tell)
     names = sorted({*done.stamp.files, *done.stamp.links})
     if output == "json":

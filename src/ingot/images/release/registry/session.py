@@ -7,6 +7,7 @@ us goes to the registry alone: a redirect elsewhere is followed without it.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ from ingot.images.release.errors import RegistryRefused, RegistryUnreachable
 from ingot.images.release.registry.authorizing import Authorizing, destination
 from ingot.images.release.registry.pull_secrets import PullSecrets
 from ingot.images.release.registry.wire import Answer, Interrupted, Wire, read_small
+
+log = logging.getLogger(__name__)
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS: Final = 5
@@ -73,6 +76,7 @@ class RegistrySession:
             raise RegistryUnreachable(
                 f"{what}: {error}. It was tried {tries.failures} times; try again later"
             ) from error
+        log.info("%s: %s; the next try is in %.0f s", what, error, seconds)
         await asyncio.sleep(seconds)
 
     async def answer(

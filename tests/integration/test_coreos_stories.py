@@ -104,6 +104,20 @@ async def test_a_host_is_inspected_with_a_live_image_over_virtual_media(room: Co
 
 
 @stories.story
+async def test_a_host_is_inspected_with_a_live_image_that_its_firmware_fetches(room: CoreosRoom) -> None:
+    host = room.server()
+    address = host.plate.bmc_address.replace("redfish-virtualmedia", "redfish-uefihttp")
+    await host.create(address=address)
+    found = await host.until_well("available")
+    assert found.status.ramdisk is not None
+    assert found.status.ramdisk.format == "iso"
+    seen = await host.seen()
+    assert seen.booted is not None
+    assert seen.booted.source == "UefiHttp"
+    assert (await booted_coreos(host)).build == OLD
+
+
+@stories.story
 async def test_a_host_is_inspected_with_kernel_initramfs_and_rootfs_over_the_network(
     room: CoreosRoom,
 ) -> None:

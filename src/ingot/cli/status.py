@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -85,7 +86,7 @@ def report_on(state: StateFolder) -> Report:
         parts=parts,
         hosts=hosts,
         hosts_unknown=unknown,
-        notice=_notice(state) if current else "",
+        notice=notice_of(state, {part.name for part in parts}) if current else "",
     )
 
 
@@ -106,11 +107,13 @@ def _parts(state: StateFolder, told: Status, *, stopped: bool) -> list[PartRepor
     return [report(part) for part in told.parts]
 
 
-def _notice(state: StateFolder) -> str:
+def notice_of(state: StateFolder, parts: Collection[str]) -> str:
+    """What these parts have noticed; one that does not run any more may have left something behind."""
     found = []
-    for file in (state.backend_notice, state.images_notice):
-        with contextlib.suppress(OSError):
-            found.append(file.read_text().strip())
+    for part, file in (("operator", state.backend_notice), ("images", state.images_notice)):
+        if part in parts:
+            with contextlib.suppress(OSError):
+                found.append(file.read_text().strip())
     return "; ".join(filter(None, found))
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from ingot.cli.parts.backend_health import WHILE_WELL, BackendHealth
 from ingot.cli.parts.state import StateFolder
-from ingot.cli.status import Report, _print
+from ingot.cli.status import Report, _print, notice_of
 from ingot.provisioner import BackendUnavailable
 
 SENTENCE = "Ironic does not push: its nodes are listed every 2 s while something is in flight"
@@ -67,6 +67,17 @@ async def test_a_notice_that_cannot_be_written_harms_nobody(tmp_path: Path):
     assert not running.done()
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+
+
+def test_only_what_parts_say_that_run_is_told(tmp_path: Path):
+    state = StateFolder(tmp_path)
+    for file, text in ((state.backend_notice, SENTENCE), (state.images_notice, "the payload is damaged")):
+        file.parent.mkdir()
+        file.write_text(f"{text}\n")
+    assert notice_of(state, {"api-server", "operator"}) == SENTENCE
+    assert notice_of(state, {"operator", "images"}) == f"{SENTENCE}; the payload is damaged"
+    state.backend_notice.unlink()
+    assert notice_of(state, {"operator", "images"}) == "the payload is damaged"
 
 
 def test_status_shows_a_notice(capsys: pytest.CaptureFixture[str]):

@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 from unruly_server import Cuts, File, Says, Stalls, UnrulyServer, unruly
 
 from ingot.cli.main import main
+from ingot.trust import Authority
 
 KERNEL, INITRAMFS = b"kernel" * 1000, b"initramfs" * 1000
 DISK = bytes(100_000)
@@ -71,6 +72,22 @@ async def test_images_of_several_architectures_come_into_one_folder(
     assert told[0]["stream"] == "rhel-9.6"
     assert told[0]["release"] == "9.6"
     assert told[0]["path"] == str(folder / "x86_64.iso")
+
+
+@pytest.mark.parametrize("named", ["--stream-url", "--stream-base-url"])
+async def test_the_metadata_may_come_from_a_server_that_is_trusted(
+    named: str, server: UnrulyServer, tmp_path: Path
+) -> None:
+    authority = Authority(tmp_path / "authority")
+    trusted = authority.issue(tmp_path / "tls", "server", ["127.0.0.1"]).server_context()
+    async with unruly(trusted) as secure:
+        secure.files["/streams/stable.json"] = File(stream(server, tmp_path).read_bytes())
+        url = secure.url("/streams/stable.json" if named == "--stream-url" else "/streams")
+        words = [named, url, "-a", "x86_64", "-C", tmp_path / "images"]
+        ended = await run(*words, "--ca", authority.ca_file)
+        assert ended.exit_code == 0, ended.output
+        assert ended.stdout == f"{tmp_path / 'images' / 'x86_64.iso'}\n"
+        assert "is not trusted" in (await run(*words)).stderr
 
 
 async def test_a_format_with_parts_comes_whole(server: UnrulyServer, tmp_path: Path) -> None:
@@ -176,9 +193,11 @@ async def test_a_download_that_was_killed_goes_on(server: UnrulyServer, tmp_path
     command = [sys.executable, "-c", "from ingot.cli.main import main; main()", *words]
     environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     killed = await asyncio.create_subprocess_exec(*command, env=environment)
-    await server.was_asked(2)
+    asked, ended = asyncio.create_task(server.was_asked(2)), asyncio.create_task(killed.wait())
+    await asyncio.wait({asked, ended}, return_when=asyncio.FIRST_COMPLETED)
+    assert asked.done()
     killed.kill()
-    await killed.wait()
+    await ended
     assert not (folder / "x86_64.iso").exists()
     told = json.loads((await run(*words[2:], "-o", "json")).stdout)
     assert (told[0]["resumed"], told[0]["reused"]) == (400_000, False)

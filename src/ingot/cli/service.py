@@ -52,7 +52,8 @@ def front() -> None:
             raise SettingsError(
                 "IRONIC_REVERSE_PROXY_SETUP is not true: Ironic itself listens where the front server would."
             )
-        asyncio.run(serve(settings, lambda: click.echo(f"front ready at {settings.base_url}")))
+        also = f", boot files at {settings.boot_url}" if settings.network_boot else ""
+        asyncio.run(serve(settings, lambda: click.echo(f"front ready at {settings.base_url}{also}")))
     except ServiceError as error:
         raise click.ClickException(str(error)) from error
     except OSError as error:  # the port is taken, or a certificate cannot be read; it says which

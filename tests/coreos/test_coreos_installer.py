@@ -515,6 +515,27 @@ SCRIPTS = [
 
 @pytest.mark.parametrize(("script", "name"), SCRIPTS)
 def test_the_scripts_of_their_own_tests_pass_with_our_command(script: str, name: str, tmp_path: Path) -> None:
+    passes(script, tmp_path, *([UPSTREAM / "fixtures" / "iso" / f"{name}.iso.xz"] if name else []))
+
+
+def test_their_script_that_compares_with_what_is_published_passes(tmp_path: Path) -> None:
+    """It takes a folder with an image and the files that are published beside it."""
+    published = tmp_path / "published"
+    published.mkdir()
+    image = original(NEWEST.name)
+    (published / "coreos-live.x86_64.iso").write_bytes(image)
+    iso = Iso(io.BytesIO(image), plain_names=True)
+    names = {
+        "VMLINUZ": "live-kernel",
+        "INITRD.IMG": "live-initramfs.x86_64.img",
+        "ROOTFS.IMG": "live-rootfs.x86_64.img",
+    }
+    for inside, name in names.items():
+        (published / f"coreos-{name}").write_bytes(iso.read(f"IMAGES/PXEBOOT/{inside}"))
+    passes("iso-extract-pxe.sh", tmp_path, published)
+
+
+def passes(script: str, tmp_path: Path, *arguments: Path) -> None:
     commands = {
         "coreos-installer": f"#!{sys.executable}\nfrom ingot.cli.main import main\nmain()\n",
         # One script looks into the area by hand. It expects xz, where we write gzip, and cpio, which not every machine has.
@@ -525,9 +546,8 @@ def test_the_scripts_of_their_own_tests_pass_with_our_command(script: str, name:
     for command, text in commands.items():
         (tmp_path / command).write_text(text)
         (tmp_path / command).chmod(0o755)
-    image = [UPSTREAM / "fixtures" / "iso" / f"{name}.iso.xz"] if name else []
     ended = subprocess.run(
-        ["bash", UPSTREAM / "tests" / "images" / script, *image],
+        ["bash", UPSTREAM / "tests" / "images" / script, *arguments],
         env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
         capture_output=True,
         text=True,

@@ -152,6 +152,30 @@ def test_what_others_write_into_documents_does_not_disturb() -> None:
     assert isinstance(decode_document(json.dumps(written).encode(), MediaType.DOCKER_MANIFEST), Manifest)
 
 
+def test_the_configuration_of_an_image_that_docker_built_is_read() -> None:
+    written = {
+        "architecture": "arm64",
+        "variant": "v8",
+        "os": "linux",
+        "created": "2026-01-01T00:00:00.123456789Z",
+        "config": {
+            "User": None,
+            "ExposedPorts": {"80/tcp": {}},
+            "Env": ["PATH=/usr/bin"],
+            "Cmd": ["python3"],
+            "ArgsEscaped": True,
+            "Volumes": None,
+            "OnBuild": None,
+            "Labels": None,
+            "Healthcheck": {"Test": ["NONE"]},
+        },
+        "history": [{"created_by": "ADD rootfs", "comment": "buildkit"}, {"empty_layer": True}],
+        "rootfs": {"type": "layers", "diff_ids": [digest_of(b"x")]},
+    }
+    found = decode_config(json.dumps(written).encode())
+    assert (found.architecture, found.config and found.config.cmd) == ("arm64", ["python3"])
+
+
 @pytest.mark.parametrize(
     "content",
     [

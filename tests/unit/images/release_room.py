@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from ingot.images.release.building import Ingredients, StreamFile, build
@@ -19,6 +20,12 @@ GENERATIONS = {
     "s390x": BY_NAME["2023-07-s390x"],
 }
 TWO = ("x86_64", "aarch64")
+
+
+@cache
+def iso_of(architecture: str, label: str) -> bytes:
+    """The live ISO image of a release."""
+    return live_image(GENERATIONS[architecture], label=label)
 
 
 @dataclass(frozen=True)
@@ -41,7 +48,7 @@ def publish(folder: Path, architectures: tuple[str, ...] = TWO, label: str = LAB
     folder.mkdir(parents=True, exist_ok=True)
     isos, described = {}, {}
     for architecture in architectures:
-        content = live_image(GENERATIONS[architecture], label=label)
+        content = iso_of(architecture, label)
         path = folder / f"{label}-live-iso.{architecture}.iso"
         path.write_bytes(content)
         isos[architecture] = path

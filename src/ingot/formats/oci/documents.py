@@ -74,15 +74,15 @@ class Manifest(_Document, frozen=True, kw_only=True, omit_defaults=False):
 class ContainerConfig(_Document, frozen=True, kw_only=True, rename="pascal"):
     """What a container of the image runs, and the labels that say what it is."""
 
-    user: str = ""
+    user: str | None = None
     exposed_ports: dict[str, dict[str, str]] | None = None
     env: list[str] | None = None
     entrypoint: list[str] | None = None
     cmd: list[str] | None = None
     volumes: dict[str, dict[str, str]] | None = None
-    working_dir: str = ""
+    working_dir: str | None = None
     labels: dict[str, str] | None = None
-    stop_signal: str = ""
+    stop_signal: str | None = None
 
 
 class RootFs(_Document, frozen=True, kw_only=True, rename=None, omit_defaults=False):

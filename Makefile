@@ -1,7 +1,7 @@
 # Two commands are all a newcomer types: `make up` and `make test`. Both install what they need first (`make setup`).
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup up down test test-cluster test-coreos test-ironic-38 lint style types imports pytest bench lock docs clean
+.PHONY: help setup up down test test-cluster test-coreos test-agent-image test-ironic-38 lint style types imports pytest bench lock docs clean
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ingot/tools
 BIN := .venv/bin
@@ -52,6 +52,9 @@ test-cluster: setup  ## the tests of the API and of hosts on a real kube-apiserv
 test-coreos: setup  ## our image commands beside the real coreos-installer; the first time it is built (7 min)
 	@tools/coreos-installer/build
 	$(BIN)/pytest tests/coreos
+
+test-agent-image: setup  ## the agent's container: built, and its root file system run; the first time takes minutes
+	$(BIN)/pytest tests/agent_image
 
 test-ironic-38: setup  ## the service, the plugin and push with every version of Ironic; 38 is installed first (1 min)
 	$(BIN)/pytest tests/versions

@@ -10,12 +10,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime, formatdate, parsedate_to_datetime
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Final
+from typing import Final, NamedTuple
 
 from ingot.images.server.names import NAME
 from ingot.images.server.pieces import Image, Piece, length_of
@@ -29,8 +28,7 @@ _READING: Final = ("GET", "HEAD")
 _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """`size` is what all the pieces have together."""
 
     status: int

@@ -28,7 +28,7 @@ def parts_wanted(header: str, size: int) -> tuple[Part, ...] | None:
     unit, equals, specs = header.partition("=")
     if not equals or unit.strip().lower() != "bytes":
         return None
-    parts = [_part(spec, size) for spec in (spec.strip(" \t") for spec in specs.split(",")) if spec]
+    parts = [_part(spec, size) for word in specs.split(",") if (spec := word.strip(" \t"))]
     there = tuple(part for part in parts if part is not None)
     if not there:
         raise Unsatisfiable
@@ -43,12 +43,12 @@ def _part(spec: str, size: int) -> Part | None:
     matched = _SPEC.fullmatch(spec)
     if matched is None:
         raise Unsatisfiable
-    first, last, suffix = (None if digits is None else int(digits) for digits in matched.groups())
+    first, last, suffix = matched.groups()
     if first is None:
-        assert suffix is not None
-        length = min(suffix, size)
+        length = min(int(suffix), size)
         return Part(size - length, length) if length else None
-    if last is not None and last < first:
+    start, end = int(first), size if last is None else int(last) + 1
+    if last is not None and end <= start:
         raise Unsatisfiable
-    end = size if last is None else min(last + 1, size)
-    return Part(first, end - first) if first < end else None
+    length = min(end, size) - start
+    return Part(start, length) if length > 0 else None

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 LARGEST_HEAD: Final = 8 * 1024
 MOST_FIELDS: Final = 64
@@ -33,8 +32,7 @@ class Refused(Exception):
         self.status = status
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """`fields` by name in lower case. `stays` says whether the connection is to be kept afterwards."""
 
     method: str
@@ -55,9 +53,12 @@ def parsed(head: bytes) -> Request:
         # Twice the same field is a list; where no list may be, it then is no value that is understood.
         fields[key] = f"{fields[key]}, {said}" if key in fields else said
     _check(fields, newest=minor == "1")
-    kept = {word.strip().lower() for word in fields.get("connection", "").split(",")}
-    stays = "close" not in kept and (minor == "1" or "keep-alive" in kept)
-    return Request(method, target, fields, stays)
+    return Request(method, target, fields, _stays(fields.get("connection", ""), newest=minor == "1"))
+
+
+def _stays(connection: str, *, newest: bool) -> bool:
+    words = {word.strip().lower() for word in connection.split(",")} if connection else ()
+    return "close" not in words and (newest or "keep-alive" in words)
 
 
 def _check(fields: Mapping[str, str], *, newest: bool) -> None:

@@ -480,6 +480,20 @@ async def test_where_files_have_no_second_name_a_payload_that_goes_away_takes_it
         assert (await room.built(key)).status.image_url == before.status.image_url
 
 
+async def test_a_second_name_that_somebody_takes_away_is_made_again(room: Room) -> None:
+    key = await room.ask()
+    before = await room.built(key)
+    (name,) = (room.folder / "state" / "made").iterdir()
+    name.unlink()
+    async with asyncio.timeout(60):
+        while True:
+            if (await room.later(before.status.image_url), name.exists()) == (200, True):
+                break
+            await asyncio.sleep(0.02)
+    after = await room.until(key, is_ready)
+    assert after.status.image_url == before.status.image_url
+
+
 async def test_what_was_made_of_an_old_payload_goes_when_nothing_of_it_is_served(
     client: Client, namespace: str, tmp_path: Path, payload: Path
 ) -> None:

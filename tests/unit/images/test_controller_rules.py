@@ -87,6 +87,7 @@ def test_which_image_is_chosen(maker: RamdiskMaker, formats: list, architecture:
         ({"x86_64": "damaged"}, "damaged"),
         ({"aarch64": "damaged"}, ""),
         ({ALL: "not there"}, "not there"),
+        ({ALL: "not there", "x86_64": "damaged"}, "damaged; not there"),
     ],
 )
 def test_what_is_wrong_with_newer_images_is_told_where_it_concerns(

@@ -272,6 +272,7 @@ def test_minimal_images_of_other_bases_are_removed_when_nobody_reads_them(tmp_pa
     base = base_in(tmp_path)
     minimal_of(base, folder)
     (folder / f"{'0' * 64}.minimal.iso").write_bytes(b"")
+    (folder / f".{base.sha256}.minimal.iso.half").write_bytes(b"")
     forget_others(folder, {base.sha256})
     assert [path.name for path in folder.iterdir()] == [f"{base.sha256}.minimal.iso"]
 

@@ -49,7 +49,7 @@ class Stock:
     """By architecture, or for all of them: why what is there now is not used."""
 
     def trouble_with(self, architecture: str) -> str:
-        return self.troubles.get(architecture, "") or self.troubles.get(ALL, "")
+        return "; ".join(self.troubles[name] for name in (architecture, ALL) if name in self.troubles)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +141,14 @@ class StockKeeper:
             retry = self._retry_at and _now() >= self._retry_at
             if found.identity != self._identity or retry:
                 await self._load(found)
-        if self._wrong:
-            await self._drop_what_is_gone()
+        await self._drop_what_is_gone()
 
     async def _drop_what_is_gone(self) -> None:
-        """What is served although there is something newer lies where it lay, and may be gone by now."""
+        """What is used may lie elsewhere than what was found now, or under a name that somebody took away."""
         for architecture, base in list(self._bases.items()):
             if not await asyncio.to_thread(base.is_there):
                 self._bases.pop(architecture, None)
+                self._identity = ""
                 if ALL not in self._wrong:
                     self._wrong.setdefault(architecture, f"{base.iso.path} is gone")
 

@@ -5,6 +5,7 @@
     ignition      the config that the installed system gets: the user's, with what is ours beneath it
     kargs         kernel arguments, one by one
     checksum      which hash an image has to have
+    download      opening URLs, with the agent's trust
     relay         hands an image on to coreos-installer, and its end only when the hash is right
     command       the words of the coreos-installer command
     transcript    what coreos-installer says: how far it is, why it failed

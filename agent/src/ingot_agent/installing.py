@@ -43,7 +43,7 @@ class Installer:
     sleep: Callable[[float], None] = time.sleep
 
     def install(self, order: Order, device: str) -> None:
-        """Write the order to the device; raises Refused, Failed or Hopeless, then the disk cannot boot."""
+        """Write the order to the device; raises Refused, Failed or Hopeless, and a disk that was begun cannot boot."""
         config = ignition.config(order.ignition, hostname=order.hostname, ssh_keys=order.ssh_keys)
         with self._kept(config) as file:
             for attempt in range(1, ATTEMPTS + 1):
@@ -70,9 +70,10 @@ class Installer:
             what = str(order.image) if order.image else "the build that runs"
             LOG.info("installing CoreOS on %s: %s", device, what)
             code, heard = self._run(words, Transcript(spelled))
+            if relay and code == 0 and not relay.verified:
+                _make_unbootable(device)  # whatever coreos-installer took for the image
+                raise relay.failure or Hopeless(f"coreos-installer did not read the image {order.image}.")
             if relay and relay.failure:
-                if code == 0:  # whatever it took for an image, nobody verified it
-                    _make_unbootable(device)
                 raise relay.failure
         if code in _CANNOT_RUN:
             raise Hopeless(

@@ -31,11 +31,13 @@ _PIECE: Final = 1 << 20
 
 
 class Relay:
-    """Serves one image on loopback while it is open. `failure` says why the image was cut off, if it was."""
+    """Serves one image on loopback while it is open. `failure` says why the image was cut off, if it was; `verified` that all
+    of it was read, and has the hash that it has to have."""
 
     def __init__(self, url: str, wanted: Digest, opened: Opener) -> None:
         self.image = url
         self.failure: InstallError | None = None
+        self.verified = False
         self._wanted = wanted
         self._opened = opened
         self._server = _Server(("127.0.0.1", 0), _Handler)
@@ -82,6 +84,7 @@ class Relay:
                 f"its {self._wanted.algorithm} is {total.hexdigest()}, and {self._wanted.value} was expected. "
                 "The disk was made unbootable. Correct the checksum, or the image at the URL."
             )
+        self.verified = True
         to.send(held)
         to.end()
 

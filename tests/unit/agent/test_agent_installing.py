@@ -158,6 +158,9 @@ def test_a_disk_is_made_unbootable_even_when_coreos_installer_noticed_nothing(
     with pytest.raises(Hopeless, match="is not the one that was asked for"):
         machine.installer.install(Order(image=image), str(disk))
     assert disk.read_bytes() == bytes(1 << 20) + b"boot" * (1 << 18)
+    machine.script("exit 0")
+    with pytest.raises(Hopeless, match="did not read the image"):
+        machine.installer.install(Order(image=image), str(disk))
     with pytest.raises(Hopeless, match="cannot be removed"):
         machine.installer.install(Order(image=image), "/dev/no-such-disk")
 

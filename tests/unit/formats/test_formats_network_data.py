@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from textwrap import dedent
 from typing import Any
 
@@ -40,12 +41,9 @@ STATIC = {
 }
 
 
-def made(links: list[Any], networks: list[Any] = [], services: list[Any] = []) -> dict[str, str]:  # noqa: B006 - not changed
-    data = {"links": links, "networks": networks, "services": services}
-    return {
-        name: content.decode()
-        for name, content in keyfiles_of_network_data(json.dumps(data).encode()).items()
-    }
+def made(links: Sequence[Any], networks: Sequence[Any] = (), services: Sequence[Any] = ()) -> dict[str, str]:
+    data = json.dumps({"links": links, "networks": networks, "services": services}).encode()
+    return {name: content.decode() for name, content in keyfiles_of_network_data(data).items()}
 
 
 def test_a_link_with_a_fixed_address_is_found_by_its_mac_address() -> None:

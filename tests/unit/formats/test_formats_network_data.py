@@ -165,6 +165,7 @@ REFUSED = [
     ([PHY | {"ethernet_mac_address": None}], [], "links[0].ethernet_mac_address: is needed"),
     ([PHY | {"ethernet_mac_address": "x"}], [], "links[0].ethernet_mac_address: 'x' is not a MAC address"),
     ([PHY | {"id": "../x"}], [], "links[0].id: '../x' becomes the name of a file"),
+    ([PHY | {"id": "lo"}], [], "links[0].id: is the name of the loopback interface"),
     ([PHY, PHY], [], "two of them have the same id"),
     (
         [PHY, PHY2 | {"ethernet_mac_address": "52:54:00:00:00:01"}],

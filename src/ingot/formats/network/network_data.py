@@ -18,6 +18,7 @@ from ingot.formats.errors import FormatError
 from ingot.formats.network.document import Value
 from ingot.formats.network.keyfile import Setting
 from ingot.formats.network.model import (
+    LOOPBACK,
     Identifier,
     Interface,
     Ip,
@@ -164,6 +165,8 @@ def _kind(fields: Fields) -> str:
 
 
 def _name(fields: Fields, kind: str, identity: str) -> str:
+    if identity == LOOPBACK.name:
+        fields.refuse("id", "is the name of the loopback interface")
     if kind == "phy":
         return profile_name(identity, fields.at("id"))
     if is_interface_name(identity):

@@ -114,9 +114,8 @@ class FolderPlace:
         """Go on with what is there of a blob: the digest of all of it."""
         hasher = hashlib.sha256()
         with path.open("ab") as file:
-            if file.tell() > descriptor.size:
-                file.truncate(0)
-            at = file.tell()
+            if (at := file.tell()) > descriptor.size:
+                at = file.truncate(0)
             await in_thread(_hash_file, path, hasher)
             async with aclosing(source.blob(descriptor, at)) as chunks:
                 async for chunk in chunks:

@@ -276,6 +276,8 @@ def test_a_patch_keeps_what_others_set_and_removes_what_we_no_longer_want(host, 
     patch = [(one.op, one.path, one.value) for one in differences(node, wanted, new_password=False)]
     assert patch == [
         ("remove", "/driver_info/deploy_iso", msgspec.UNSET),
+        # It is another ramdisk than before.
+        ("add", "/driver_info/fast_track", "no"),
         ("add", "/properties/capabilities", "cpu_vt:true,boot_mode:bios"),
     ]
 

@@ -34,7 +34,7 @@ from live_images import noise
 
 PROGRAM = shutil.which("docker-registry")
 pytestmark = pytest.mark.skipif(
-    PROGRAM is None, reason="docker-registry is not installed (Debian: apt-get install docker-registry)"
+    PROGRAM is None, reason="docker-registry is not on PATH (`make setup` fetches it, from Debian's packages)"
 )
 PATIENCE = 60.0
 LARGE = 32 << 20

@@ -69,7 +69,12 @@ _NOT_SHIPPED: Final = (
     "var/lib/apt/",
     "var/tmp/",
 )
-_NOT_SHIPPED_FILES: Final = frozenset(("etc/resolv.conf", "etc/hostname", "etc/hosts", "etc/.pwd.lock"))
+_NOT_SHIPPED_FILES: Final = frozenset(
+    (
+        *("etc/resolv.conf", "etc/hostname", "etc/hosts", "etc/.pwd.lock"),
+        *("etc/nvme/hostid", "etc/nvme/hostnqn"),  # who a machine is to its storage: each has its own
+    )
+)
 
 Say = Callable[[str], None]
 

@@ -137,8 +137,9 @@ def test_python_is_compiled_and_trusts_no_clock(root: Path) -> None:
 
 
 def test_it_says_nothing_about_the_machine_that_built_it(root: Path) -> None:
-    assert not (root / "etc" / "resolv.conf").exists()
-    assert not (root / "etc" / "hostname").exists()
+    for name in ("resolv.conf", "hostname", "nvme/hostid", "nvme/hostnqn"):
+        assert not (root / "etc" / name).exists()
+    assert (root / "etc" / "machine-id").read_text() in ("", "uninitialized\n")
     assert list((root / "var" / "log").iterdir()) == []
     here = str(Path(sys.executable).parent).encode()
     scripts = [

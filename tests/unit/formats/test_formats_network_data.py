@@ -159,10 +159,46 @@ def test_whatever_a_link_is_plugged_into_it_is_an_ethernet_device(kind: str) -> 
     assert list(made([PHY | {"type": kind}])) == ["enp1s0.nmconnection"]
 
 
+def test_what_metal3_writes_where_nothing_was_asked_for_says_nothing() -> None:
+    route = {"network": "10.0.0.0", "netmask": "255.0.0.0", "gateway": "", "services": []}
+    six = {"id": "n6", "type": "ipv6_slaac", "link": "bond0", "routes": []}
+    bond = BOND | {"bond_xmit_hash_policy": "", "mtu": 0}
+    files = made([PHY, PHY2, bond], [STATIC | {"link": "bond0", "routes": [route]}, six])
+    assert "[bond]\nmiimon=100\nmode=802.3ad\n\n" in files["bond0.nmconnection"]
+    assert "mtu" not in files["bond0.nmconnection"]
+    assert "route0=10.0.0.0/8,,0\n" in files["bond0.nmconnection"]
+
+
+def test_a_mac_address_may_have_dashes_and_be_there_twice() -> None:
+    mac = "52-54-00-00-00-0a"
+    files = made([PHY, VLAN | {"vlan_link": "enp1s0", "vlan_mac_address": mac, "ethernet_mac_address": mac}])
+    assert "cloned-mac-address=52:54:00:00:00:0A\n" in files["vlan2.nmconnection"]
+
+
+def test_a_link_without_a_mac_address_is_found_by_its_name() -> None:
+    files = made([{"id": "x", "name": "eth7", "type": "phy"}, VLAN | {"name": "data", "vlan_link": "x"}])
+    assert "interface-name=eth7\n" in files["eth7.nmconnection"]
+    assert "interface-name=data\n" in files["data.nmconnection"]
+    assert files["data.nmconnection"].endswith("parent=eth7\n")
+
+
+def test_a_link_that_is_found_by_its_mac_address_gives_its_name_to_its_connection() -> None:
+    files = made([PHY | {"name": "uplink"}])
+    assert "id=uplink\n" in files["uplink.nmconnection"]
+    assert "interface-name" not in files["uplink.nmconnection"]
+
+
 REFUSED = [
     ([PHY | {"type": "ib"}], [], "links[0].type: 'ib' is not one of phy, bond, vlan"),
     ([PHY | {"speed": 1}], [], "links[0].speed: is not supported"),
-    ([PHY | {"ethernet_mac_address": None}], [], "links[0].ethernet_mac_address: is needed"),
+    ([PHY | {"ethernet_mac_address": None}], [], "links[0].ethernet_mac_address: is needed, or else a name"),
+    ([PHY | {"ethernet_mac_address": ""}], [], "links[0].ethernet_mac_address: is needed, or else a name"),
+    ([PHY | {"ethernet_mac_address": None, "name": "a/b"}], [], "links[0].name: 'a/b' is no name"),
+    (
+        [PHY, VLAN | {"vlan_link": "enp1s0", "ethernet_mac_address": "52:54:00:00:00:09"}],
+        [],
+        "links[1].ethernet_mac_address: is another address than vlan_mac_address",
+    ),
     ([PHY | {"ethernet_mac_address": "x"}], [], "links[0].ethernet_mac_address: 'x' is not a MAC address"),
     ([PHY | {"id": "../x"}], [], "links[0].id: '../x' becomes the name of a file"),
     ([PHY | {"id": "lo"}], [], "links[0].id: is the name of the loopback interface"),

@@ -1,15 +1,16 @@
 """OpenStack's network_data.json: links, the networks on them, and services.
 
-Owns what it means as a configuration. A physical link is found by its MAC address, and its id is the name of its connection; a
-bond or VLAN is made under its id where the kernel takes that as a name, else under a name that is made of the id. A family
-without a network is disabled on its link. For IPv6 that configures itself in any of its ways, routers say which one it is.
-Name servers count wherever they stand. Ids of OpenStack's own objects (`vif_id`, `network_id`) ask for nothing.
+Owns what it means as a configuration. A physical link is found by its MAC address, and its name or else its id is the name of its
+connection; without a MAC address it is found by its name. A bond or VLAN is made under its name, else under its id where the
+kernel takes that as a name, else under a name that is made of the id. A family without a network is disabled on its link. For
+IPv6 that configures itself in any of its ways, routers say which one it is. Name servers count wherever they stand. Ids of
+OpenStack's own objects (`vif_id`, `network_id`) ask for nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv6Address
 from typing import Final
@@ -41,6 +42,7 @@ from ingot.formats.network.values import (
     Address,
     Network,
     address_of,
+    interface_name,
     ip_network,
     is_interface_name,
     mac_address,
@@ -60,6 +62,7 @@ _NETWORKS: Final = {
     "ipv6_dhcpv6-stateless": "ipv6_auto",
 }  # fmt: skip
 _SERVICES: Final = {"dns": "dns"}
+_KINDS: Final = {"phy": Kind.ETHERNET, "bond": Kind.BOND, "vlan": Kind.VLAN}
 
 
 @dataclass(slots=True)
@@ -134,12 +137,12 @@ class _Reader:
 def wanted_of_network_data(document: Value) -> Wanted:
     data = Fields(document, "")
     links = list(data.each("links"))
-    given = [(fields, _kind(fields), fields.needed("id")) for fields in links]
-    names = {identity: _name(fields, kind, identity) for fields, kind, identity in given}
+    given = [_Link(fields) for fields in links]
+    names = {link.id: link.name for link in given}
     if len(names) < len(given) or len(set(names.values())) < len(names):
         raise FormatError("links: two of them have the same id")
     reader = _Reader(names)
-    interfaces = [_interface(fields, kind, names[identity], reader) for fields, kind, identity in given]
+    interfaces = [_interface(link, reader) for link in given]
     reader.services(data)
     for fields in data.each("networks"):
         reader.network(fields)
@@ -157,47 +160,67 @@ def wanted_of_network_data(document: Value) -> Wanted:
     )
 
 
-def _kind(fields: Fields) -> str:
-    kind = fields.choice("type", _LINKS)
-    if kind is None:
-        raise FormatError(f"{fields.at('type')}: is needed and not there")
-    return kind
+class _Link:
+    """What all links have, and the name that is made of it."""
+
+    def __init__(self, fields: Fields) -> None:
+        kind = fields.choice("type", _LINKS)
+        if kind is None:
+            raise FormatError(f"{fields.at('type')}: is needed and not there")
+        self.fields: Final = fields
+        self.kind: Final = kind
+        self.id: Final = fields.needed("id")
+        self.mac: Final = _mac(fields, ("vlan_mac_address",) if kind == "vlan" else ())
+        self.name: Final = self._name(fields.text("name"))
+
+    def _name(self, given: str | None) -> str:
+        """What the interface is called here; the name of its connection, where it is found by its MAC address."""
+        key, name = ("name", given) if given else ("id", self.id)
+        path = self.fields.at(key)
+        if name == LOOPBACK.name:
+            self.fields.refuse(key, "is the name of the loopback interface")
+        if self.kind == "phy" and self.mac:
+            return profile_name(name, path)
+        if given:
+            return interface_name(name, path)
+        if self.kind == "phy":
+            missing = self.fields.at("ethernet_mac_address")
+            raise FormatError(f"{missing}: is needed, or else a name, to find the device")
+        return name if is_interface_name(name) else self.kind + hashlib.sha256(name.encode()).hexdigest()[:8]
 
 
-def _name(fields: Fields, kind: str, identity: str) -> str:
-    if identity == LOOPBACK.name:
-        fields.refuse("id", "is the name of the loopback interface")
-    if kind == "phy":
-        return profile_name(identity, fields.at("id"))
-    if is_interface_name(identity):
-        return identity
-    return kind + hashlib.sha256(identity.encode()).hexdigest()[:8]
-
-
-def _interface(fields: Fields, kind: str, name: str, reader: _Reader) -> Interface:
+def _interface(link: _Link, reader: _Reader) -> Interface:
+    fields, kind = link.fields, link.kind
     fields.passed_over("vif_id")
-    mtu = fields.number("mtu", 0, LARGEST_MTU)
-    path = fields.path
-    if kind == "phy":
-        mac = mac_address(fields.needed("ethernet_mac_address"), fields.at("ethernet_mac_address"))
-        fields.done()
-        return Interface(
-            path=path, name=name, kind=Kind.ETHERNET, identifier=Identifier.MAC, mac=mac, mtu=mtu
-        )
-    key = "ethernet_mac_address" if kind == "bond" else "vlan_mac_address"
-    given = fields.text(key)
-    mac_given = mac_address(given, fields.at(key)) if given else None
+    made = Interface(
+        path=fields.path,
+        name=link.name,
+        kind=_KINDS[kind],
+        identifier=Identifier.MAC if kind == "phy" and link.mac else Identifier.NAME,
+        mac=link.mac,
+        # Zero stands for no MTU at all.
+        mtu=fields.number("mtu", 0, LARGEST_MTU) or None,
+    )
     if kind == "bond":
         own, ports = _bond(fields, reader)
-        fields.done()
-        return Interface(path=path, name=name, kind=Kind.BOND, mac=mac_given, mtu=mtu, own=own, ports=ports)
-    number = fields.number("vlan_id", 0, HIGHEST_VLAN)
-    if number is None:
-        raise FormatError(f"{fields.at('vlan_id')}: is needed and not there")
-    parent = reader.link(fields.needed("vlan_link"), fields.at("vlan_link"))
+        made = replace(made, own=own, ports=ports)
+    if kind == "vlan":
+        number = fields.number("vlan_id", 0, HIGHEST_VLAN)
+        if number is None:
+            raise FormatError(f"{fields.at('vlan_id')}: is needed and not there")
+        parent = reader.link(fields.needed("vlan_link"), fields.at("vlan_link"))
+        made = replace(made, own={"id": number, "flags": 1}, parent=parent)
     fields.done()
-    tagged: dict[str, Setting] = {"id": number, "flags": 1}
-    return Interface(path=path, name=name, kind=Kind.VLAN, mac=mac_given, mtu=mtu, own=tagged, parent=parent)
+    return made
+
+
+def _mac(fields: Fields, others: Sequence[str]) -> str | None:
+    """The MAC address, which some links have under another name, or under both."""
+    keys = (*others, "ethernet_mac_address")
+    given = {mac_address(text, fields.at(key)): key for key in keys if (text := fields.text(key))}
+    if len(given) > 1:
+        raise FormatError(f"{fields.at(keys[-1])}: is another address than {keys[0]}")
+    return next(iter(given), None)
 
 
 def _bond(fields: Fields, reader: _Reader) -> tuple[dict[str, Setting], tuple[Port, ...]]:

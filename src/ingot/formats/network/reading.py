@@ -35,9 +35,10 @@ class Fields:
         return f"{self.path}.{self._prefix}{key}" if self.path else key
 
     def under(self, prefix: str) -> Fields:
-        """The fields whose names begin like this, as a mapping of their own without it."""
+        """The fields whose names begin like this, as a mapping of their own without it; an empty text says nothing."""
         names = [key for key in self._left if key.startswith(prefix)]
-        return Fields({key.removeprefix(prefix): self._left.pop(key) for key in names}, self.path, prefix)
+        found = {key.removeprefix(prefix): self._left.pop(key) for key in names}
+        return Fields({key: value for key, value in found.items() if value != ""}, self.path, prefix)
 
     def __contains__(self, key: str) -> bool:
         return key in self._left

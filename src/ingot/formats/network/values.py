@@ -58,10 +58,11 @@ def file_name(profile: str) -> str:
 
 
 def mac_address(text: str, path: str) -> str:
-    """In upper case, as it is written everywhere in a keyfile."""
-    if not _MAC.fullmatch(text.upper()):
+    """In upper case and with colons, as it is written everywhere in a keyfile."""
+    mac = text.upper().replace("-", ":")
+    if not _MAC.fullmatch(mac):
         raise FormatError(f"{path}: {shown(text)} is not a MAC address like 52:54:00:12:34:56")
-    return text.upper()
+    return mac
 
 
 def pci_address(text: str, path: str) -> str:

@@ -4,7 +4,7 @@ Pure: text in, files out. The same text always gives the same files. A part of i
 and name; nothing is dropped without a word. Values are checked before they become a line of a keyfile or the name of one.
 
     document, reading    text → plain values → fields, each taken by its name
-    nmstate/             desired state → model            network_data    network_data.json → model
+    nmstate/             desired state → model            openstack/    network_data.json → model
     wiring, placing      who belongs to whom; who keeps routes, rules, name servers
     connections          model → sections → keyfile
 """

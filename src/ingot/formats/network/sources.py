@@ -13,8 +13,8 @@ from typing import Final
 from ingot.formats.errors import FormatError
 from ingot.formats.network.connections import keyfiles
 from ingot.formats.network.document import Value, parse_document
-from ingot.formats.network.network_data import wanted_of_network_data
 from ingot.formats.network.nmstate import wanted_of_nmstate
+from ingot.formats.network.openstack import wanted_of_network_data
 from ingot.formats.network.telling import discreet
 
 _OPENSTACK: Final = frozenset({"links", "networks", "services"})

@@ -49,6 +49,10 @@ mkdir "$root/usr/local/bin"
 cp "$installer" "$root/usr/local/bin/coreos-installer"
 sed "s,DEVICE,$device," "$tools/udevadm.in" >"$root/usr/local/bin/udevadm"
 chmod 755 "$root/usr/local/bin/udevadm"
+if [ -n "$IN_USE_IN_THE_TEST" ]; then
+    mkdir "$root/data"
+    mount -o ro "$IN_USE_IN_THE_TEST" "$root/data"
+fi
 echo "$NAME_OF_THE_TEST" >/proc/sys/kernel/hostname
 [ -n "$CONTAINER_OF_THE_TEST" ] || exec "$@"
 cd "$CONTAINER_OF_THE_TEST"
@@ -108,6 +112,8 @@ class Machine:
         """What the machine is called when the agent starts."""
         self.boots = "bios"
         self.container: Path | None = None
+        self.in_use = ""
+        """A partition that its CoreOS has mounted at /data."""
         self.disk = disk
         self.device = device
         self._folder = folder
@@ -216,6 +222,7 @@ class Machine:
             "DISK_OF_THE_TEST": self.device,
             "NAME_OF_THE_TEST": self.name,
             "BOOT_OF_THE_TEST": self.boots,
+            "IN_USE_IN_THE_TEST": self.in_use,
             "CONTAINER_OF_THE_TEST": str(self.container or ""),
             "BENCH_OF_THE_TEST": str(HERE),
             "SITE_OF_THE_TEST": str(site),

@@ -236,6 +236,19 @@ def test_the_reason_that_coreos_installer_gives_is_the_message(machine: Machine,
     assert labels(machine.disk) == []
 
 
+def test_a_disk_that_is_in_use_is_left_alone_and_the_message_says_by_what(
+    machine: Machine, image: bytes, osmet: Path
+) -> None:
+    machine.can_install_offline(osmet)
+    Path(machine.device).write_bytes(image)
+    subprocess.run(["partx", "-u", machine.device], check=True)
+    machine.in_use = f"{machine.device}p3"
+    details = machine.install().error["details"]
+    assert "found busy partitions" in details
+    assert f"{machine.device}p3 mounted on /data" in details
+    assert labels(machine.disk) == [part.label for part in PARTS]
+
+
 def test_without_what_an_offline_install_needs_nothing_is_tried_twice(machine: Machine) -> None:
     before = machine.disk.read_bytes()
     answer = machine.install(ignition=IGNITION)

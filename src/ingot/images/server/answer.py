@@ -29,12 +29,9 @@ _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 
 
 class Answer(NamedTuple):
-    """`size` is what all the pieces have together."""
-
     status: int
     head: bytes
     pieces: Sequence[Piece] = ()
-    size: int = 0
 
 
 def name_in(target: str) -> str | None:
@@ -71,19 +68,17 @@ def refusal(request: Request | None, status: int, why: str, more: str = "") -> A
     body = f"{why}\n".encode()
     fields = f"Content-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}\r\n{more}"
     silent = request is not None and request.method == "HEAD"
-    return Answer(
-        status, _head(request, status, fields), [] if silent else [body], 0 if silent else len(body)
-    )
+    return Answer(status, _head(request, status, fields), () if silent else (body,))
 
 
 def _whole(request: Request, image: Image) -> Answer:
     head = _head(request, 200, _of(image, image.size, image.media_type))
-    return Answer(200, head) if request.method == "HEAD" else Answer(200, head, image.pieces, image.size)
+    return Answer(200, head) if request.method == "HEAD" else Answer(200, head, image.pieces)
 
 
 def _one(request: Request, image: Image, part: Part) -> Answer:
     fields = f"{_of(image, part.length, image.media_type)}{_content_range(part, image)}"
-    return Answer(206, _head(request, 206, fields), image.part(*part), part.length)
+    return Answer(206, _head(request, 206, fields), image.part(*part))
 
 
 def _several(request: Request, image: Image, parts: tuple[Part, ...]) -> Answer:
@@ -96,7 +91,7 @@ def _several(request: Request, image: Image, parts: tuple[Part, ...]) -> Answer:
     pieces.append(f"--{boundary}--\r\n".encode())
     size = sum(map(length_of, pieces))
     fields = _of(image, size, f"multipart/byteranges; boundary={boundary}")
-    return Answer(206, _head(request, 206, fields), pieces, size)
+    return Answer(206, _head(request, 206, fields), pieces)
 
 
 def _parts(request: Request, image: Image) -> tuple[Part, ...] | None:

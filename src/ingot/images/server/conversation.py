@@ -151,7 +151,8 @@ class Conversation:
                 log.error("%s is shorter than an image that is made of it; the transfer ends", piece.path)
                 raise
             waiting = b""
-        yield from self._progress(self.wire.send(waiting))
+        if waiting:
+            yield from self._progress(self.wire.send(waiting))
 
     def _progress(self, steps: Steps[None]) -> Steps[None]:
         """The same steps, with the patience for a client that takes nothing measured from when it last took something."""

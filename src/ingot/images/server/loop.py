@@ -64,9 +64,7 @@ class Loop:
             for handle, _ in self._epoll.poll(_LOOK_EVERY):
                 if handle == self._bell:
                     self._welcome()
-                elif (
-                    conversation := self._conversations.get(handle)
-                ) is not None:  # it may have made room just now
+                elif conversation := self._conversations.get(handle):  # if it did not just make room
                     self._step(handle, conversation)
             if (now := time.monotonic()) >= look_at:
                 self._look(now)

@@ -1,7 +1,11 @@
-"""The bench fixture: a real farm with one server, its control client, and an Ironic that the agent can call."""
+"""The bench fixture: a real farm with one server, its control client, and an Ironic that the agent can call.
+
+The agent's part is a distribution of its own; its sources are put on the path, so that the simulated one is compared with it.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,6 +16,8 @@ from lab_ironic import LabIronic
 from ingot.lab.client import Lab
 from ingot.lab.farm import Farm
 from ingot.lab.settings import FarmSettings
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "agent" / "src"))
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ those of the real step, in short.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -23,6 +24,9 @@ ARGUMENTS: Final = ("ignition", "append_kargs", "delete_kargs", "copy_network", 
 _HOSTNAME: Final = "/etc/hostname"
 _YES: Final = ("true", "yes", "1", "on")
 _NO: Final = ("false", "no", "0", "off", "")
+_WORD: Final = re.compile(r'(?:[^\s"]|"[^"]*")+')
+_KEY: Final = re.compile(r"[a-z0-9@.-]+ [A-Za-z0-9+/=]+( [^\x00-\x1f\x7f]*)?")
+_LABEL: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ def what_is_left(work: Work, args: Params) -> Left:
     config = _text(args.get("ignition"), "the argument ignition")
     if config is None:
         config = _text(drive.get("user_data"), "the user data")
-    options = work.ramdisk.environment.get("IPA_COREOS_IP_OPTIONS", "").split()
+    options = _words(work.ramdisk.environment.get("IPA_COREOS_IP_OPTIONS"), "IPA_COREOS_IP_OPTIONS")
     return Left(
         ignition=_ignition(config, work.ramdisk.hostname or _name(meta), _keys(sources)),
         arguments=_words(*sources.first("append_kargs", "coreos_append_karg")) + options,
@@ -91,9 +95,13 @@ def _text(given: object, where: str) -> str | None:
 
 def _words(given: object, where: str) -> list[str]:
     texts = [given] if isinstance(given, str) else given or []
-    if not isinstance(texts, list) or not all(isinstance(text, str) and text.isprintable() for text in texts):
+    if not isinstance(texts, list) or not all(isinstance(text, str) and _fits(text) for text in texts):
         raise deployment_failed(f"{where} is neither a list of kernel arguments nor a text with them.")
-    return [word for text in texts for word in text.split()]
+    return [word for text in texts for word in _WORD.findall(text)]
+
+
+def _fits(text: str) -> bool:
+    return text.isascii() and text.isprintable() and text.count('"') % 2 == 0
 
 
 def _keys(sources: _Sources) -> list[str]:
@@ -103,7 +111,10 @@ def _keys(sources: _Sources) -> list[str]:
     keys = given.splitlines() if isinstance(given, str) else given or []
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
         raise deployment_failed(f"{where} is neither a list of SSH keys nor a text with them.")
-    return [key.strip() for key in keys if key.strip()]
+    trimmed = [key.strip() for key in keys if key.strip()]
+    if not all(_KEY.fullmatch(key) for key in trimmed):
+        raise deployment_failed(f"{where} holds something that is not a public SSH key.")
+    return trimmed
 
 
 def _copies_network(sources: _Sources) -> bool:
@@ -116,18 +127,26 @@ def _copies_network(sources: _Sources) -> bool:
 
 def _name(meta: Mapping[str, Any]) -> str:
     names = (meta.get(key) for key in ("local-hostname", "local_hostname", "hostname", "name"))
-    return next((name for name in names if isinstance(name, str) and name), "")
+    return next((name for name in names if isinstance(name, str) and _is_name(name)), "")
+
+
+def _is_name(text: str) -> bool:
+    words = text.split(".")
+    return (
+        len(text) <= 64 and all(_LABEL.fullmatch(word) for word in words) and words[0].lower() != "localhost"
+    )
 
 
 def _ignition(user: str | None, hostname: str, keys: list[str]) -> str:
     """The user's config, merged into one that names the machine and lets its owner in; "" where nobody says anything."""
+    theirs = msgspec.json.decode(user) if user else {}
     ours: dict[str, Any] = {}
-    if hostname and not _has_hostname(user):
+    if hostname and _HOSTNAME not in _paths(theirs):
         contents = {"source": "data:," + quote(hostname + "\n")}
         file = {"path": _HOSTNAME, "mode": 0o644, "overwrite": True, "contents": contents}
         ours["storage"] = {"files": [file]}
-    if keys:
-        ours["passwd"] = {"users": [{"name": "core", "sshAuthorizedKeys": keys}]}
+    if new := [key for key in dict.fromkeys(keys) if key not in _known_keys(theirs)]:
+        ours["passwd"] = {"users": [{"name": "core", "sshAuthorizedKeys": new}]}
     if not ours:
         return user or ""
     head: dict[str, Any] = {"version": "3.0.0"}
@@ -137,7 +156,11 @@ def _ignition(user: str | None, hostname: str, keys: list[str]) -> str:
     return msgspec.json.encode({"ignition": head, **ours}).decode()
 
 
-def _has_hostname(user: str | None) -> bool:
-    config = msgspec.json.decode(user) if user else {}
-    files = (config.get("storage") or {}).get("files") or []
-    return any(file.get("path") == _HOSTNAME for file in files)
+def _paths(config: Mapping[str, Any]) -> set[str]:
+    storage = config.get("storage") or {}
+    return {node["path"] for kind in ("files", "links", "directories") for node in storage.get(kind) or ()}
+
+
+def _known_keys(config: Mapping[str, Any]) -> list[str]:
+    users = (config.get("passwd") or {}).get("users") or ()
+    return [key for user in users if user["name"] == "core" for key in user.get("sshAuthorizedKeys") or ()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -146,3 +147,28 @@ def test_no_archive_leads_to_anything_but_entries_or_a_format_error(noise: bytes
                 assert entry.offset + entry.size <= len(content)
         except FormatError:
             continue
+
+
+def test_a_name_that_is_not_utf8_is_kept_as_it_is() -> None:
+    name = b"etc/caf\xe9".decode("utf-8", "surrogateescape")
+    made = archive([(LayerEntry(name), b""), (LayerEntry(f"{'x' * 100}/{name}"), b"")])
+    assert [entry.path for entry in read_entries(io.BytesIO(made))] == [name, f"{'x' * 100}/{name}"]
+    with tarfile.open(fileobj=io.BytesIO(made), mode="r:") as theirs:
+        assert theirs.getnames()[0] == name
+
+
+def test_of_extended_headers_only_what_counts_is_remembered() -> None:
+    """A hostile archive: headers for all that follows, full of the smallest records that there are."""
+    full = b"".join(b"11 %05x=x\n" % number for number in range(10_000))
+    frame = tarfile.TarInfo("x")
+    frame.type, frame.size = tarfile.XGLTYPE, len(full)
+    made = (
+        frame.tobuf(tarfile.USTAR_FORMAT) + full + filling(len(full)) + archive([(LayerEntry("file"), b"")])
+    )
+    tracemalloc.start()
+    try:
+        assert [entry.path for entry in read_entries(io.BytesIO(made))] == ["file"]
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 4 * len(full)

@@ -188,6 +188,8 @@ def test_the_configuration_of_an_image_that_docker_built_is_read() -> None:
         + HEX.encode()
         + b'","size":-1}]}',
         b"\xff\xfe",
+        b'{"schemaVersion":2,"mediaType":"\xff","manifests":[]}',
+        b'{"schemaVersion":2,"manifests":[],"other":' + b"[" * 100_000,
     ],
 )
 def test_a_document_that_is_none_ends_in_a_sentence(content: bytes) -> None:

@@ -13,8 +13,6 @@ import msgspec
 from ingot.formats.errors import FormatError, UnsupportedFormat
 from ingot.formats.oci.digests import Digest, parse_digest
 
-REF_NAME: Final = "org.opencontainers.image.ref.name"
-
 
 class MediaType:
     INDEX: Final = "application/vnd.oci.image.index.v1+json"
@@ -144,5 +142,5 @@ def _check_schema(found: int, what: str) -> None:
 def _decoded(content: bytes, kind: type[_Kind], what: str) -> _Kind:
     try:
         return msgspec.json.decode(content, type=kind)
-    except (msgspec.DecodeError, FormatError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, FormatError) as error:
         raise FormatError(f"this is not {what}: {error}") from error

@@ -55,8 +55,8 @@ class LayerEntry:
 def head(entry: LayerEntry, *, at: int = 0, content_on: int = BLOCK) -> bytes:
     """The header of an entry that stands at an offset; the content behind it begins at a multiple of `content_on`."""
     _check(entry)
-    name = (entry.path + ("/" if entry.kind is LayerKind.DIRECTORY else "")).encode()
-    link = entry.target.encode()
+    name = _bytes(entry.path + ("/" if entry.kind is LayerKind.DIRECTORY else ""))
+    link = _bytes(entry.target)
     extension = b""
     if len(name) > 100:
         extension += _record(b"path", name)
@@ -106,6 +106,10 @@ def read_entries(file: BinaryIO) -> Iterator[LayerEntry]:
     raise FormatError(f"the layer has more than {_MOST_ENTRIES} entries")
 
 
+_TELLING: Final = frozenset({"path", "linkpath", "size", "GNU.sparse.major", "GNU.sparse.map"})
+"""What is heard of extended headers; there may be any number of other keys."""
+
+
 class _Said:
     """What extended headers said of the entry that follows."""
 
@@ -118,7 +122,8 @@ class _Said:
             text = _text(content.rstrip(b"\0"))
             self.values["path" if kind == b"L" else "linkpath"] = text
             return
-        (self.values if kind == b"x" else self.general).update(_records(content))
+        told = {key: value for key, value in _records(content) if key in _TELLING}
+        (self.values if kind == b"x" else self.general).update(told)
 
     def get(self, key: str) -> str | None:
         return self.values.get(key, self.general.get(key))
@@ -211,15 +216,16 @@ def _stretched(extension: bytes, at: int, content_on: int) -> bytes:
 
 
 def _records(content: bytes) -> Iterator[tuple[str, str]]:
-    while content.strip(b"\0"):
-        digits, blank, _ = content.partition(b" ")
-        length = int(digits) if blank and digits.isdigit() and len(digits) < 8 else 0
-        record = content[len(digits) + 1 : length]
+    content, at = content.rstrip(b"\0"), 0
+    while at < len(content):
+        digits, blank, _ = content[at : at + 8].partition(b" ")
+        length = int(digits) if blank and digits.isdigit() else 0
+        record = content[at + len(digits) + 1 : at + length]
         key, equals, value = record.partition(b"=")
-        if not equals or not value.endswith(b"\n") or length > len(content):
+        if not equals or not value.endswith(b"\n") or at + length > len(content):
             raise FormatError("the layer has an extended header that cannot be read")
         yield _text(key), _text(value[:-1])
-        content = content[length:]
+        at += length
 
 
 def _read(file: BinaryIO, at: int, length: int, size: int) -> bytes:
@@ -253,3 +259,8 @@ def _cut(field: bytes) -> bytes:
 
 def _text(content: bytes) -> str:
     return content.decode("utf-8", "surrogateescape")
+
+
+def _bytes(text: str) -> bytes:
+    """The other way: names of files need not be UTF-8."""
+    return text.encode("utf-8", "surrogateescape")

@@ -64,6 +64,7 @@ async def test_coreos_is_installed_with_its_ignition_config(site: Site, tmp_path
     assert (host.spec.image.url, host.spec.image.format) == ("", "coreos")
     secret = await site.client.get(SECRETS, Key("default", "h1-user-data"))
     assert secret.text("userData") == config.read_text()
+    assert "deployed by: install_coreos" in " ".join((await site.host("show", "h1")).output.split())
 
 
 async def test_what_coreos_cannot_read_is_refused_before_anything_is_asked_for(

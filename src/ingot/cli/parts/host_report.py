@@ -13,6 +13,7 @@ import msgspec
 
 from ingot.api.baremetalhost import BareMetalHost, OperationalStatus, UnknownState
 from ingot.api.hardwaredata import HardwareDetails
+from ingot.api.installed import deploy_method
 from ingot.api.wire import wire
 from ingot.hosts.explanation import explain
 
@@ -123,8 +124,8 @@ def applied_lines(host: BareMetalHost) -> list[tuple[str, str]]:
     lines = []
     if there.image is not None and there.image.url:
         lines.append(("image", there.image.url))
-    if there.custom_deploy is not None and there.custom_deploy.method:
-        lines.append(("deployed by", there.custom_deploy.method))
+    if method := deploy_method(there.image, there.custom_deploy):
+        lines.append(("deployed by", method))
     if there.boot_mode:
         lines.append(("boot mode", there.boot_mode))
     if there.raid is not None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from coreos_payloads import OLD, made_payload
+from coreos_payloads import NEW, OLD, made_payload, switch_to
 from ironic_room import NEEDS, can_run
 
+from ingot.api.preprovisioningimage import PREPROVISIONING_IMAGES
+from ingot.kube import Client
 from ingot.services.environment import ensure
 
 INGOT = str(Path(sys.executable).with_name("ingot"))
@@ -33,6 +37,11 @@ class Machine:
         assert done.returncode == 0, f"ingot {arguments}:\n{done.stdout}\n{done.stderr}\n{logs}"
         return done.stdout
 
+    async def ramdisks(self) -> list[str]:
+        """What hosts boot next."""
+        async with Client.from_kubeconfig(self.state / "kubeconfig") as client:
+            return [found.status.version for found in (await client.list(PREPROVISIONING_IMAGES)).items]
+
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
@@ -45,7 +54,8 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 
 
 def test_servers_boot_coreos_when_that_is_asked_for(machine: Machine, tmp_path: Path) -> None:
-    payload = made_payload(tmp_path / "payload", OLD)
+    payload = tmp_path / "payload"
+    switch_to(payload, made_payload(tmp_path / "old", OLD))
     machine.ingot(
         *("up", "--detach", "--servers", "1", "--provision", "0"),
         *("--coreos", str(payload), "--network-boot"),
@@ -60,3 +70,8 @@ def test_servers_boot_coreos_when_that_is_asked_for(machine: Machine, tmp_path: 
         [INGOT, "host", "show", "server-1", *kubeconfig], capture_output=True, text=True, check=True
     ).stdout
     assert f"ramdisk:   {OLD} (iso)" in shown
+    switch_to(payload, made_payload(tmp_path / "new", NEW))
+    end = time.monotonic() + 120
+    while (versions := asyncio.run(machine.ramdisks())) != [NEW]:
+        assert time.monotonic() < end, versions
+        time.sleep(1)

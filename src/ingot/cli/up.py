@@ -39,7 +39,7 @@ from ingot.cli.parts.state import StateFolder, state_option
 @click.option("--no-lab", is_flag=True, help="No simulated servers: only the API, Ironic and the operator.")
 @click.option(
     "--coreos",
-    type=click.Path(exists=True, path_type=Path, resolve_path=True),
+    type=click.Path(exists=True, path_type=Path),
     metavar="FOLDER",
     help="Servers boot CoreOS as their ramdisk, made of this release payload (`ingot release`) or live ISO file. "
     "Also IRONIC_USE_COREOS_IPA=true, with INGOT_RELEASE_PAYLOAD or DEPLOY_ISO.",
@@ -79,7 +79,8 @@ def up(
             f"{state.path} holds {state.strangers()[0]!r} and nothing of Ingot's. "
             "Choose an empty or new folder with --state: it becomes Ingot's own."
         )
-    coreos = coreos or coreos_from(os.environ)
+    # A link stays one: it may lead to another payload tomorrow.
+    coreos = coreos.absolute() if coreos else coreos_from(os.environ)
     with errors_as_sentences():
         state.create()
     wishes = Wishes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -303,6 +304,30 @@ async def test_a_payload_that_changes_touches_no_host_that_is_provisioned(rack: 
     assert machine.access is not None
     assert machine.access.ramdisk is None
     assert (await rack.get(key)).status.ramdisk == before.status.ramdisk
+
+
+@OWN
+async def test_cleaning_and_preparing_boot_the_ramdisk_of_that_time(rack: Rack, key: Key) -> None:
+    await rack.host(image=IMAGE)
+    await is_waited_for(rack, key)
+    await build(rack, key, version="first")
+    await rack.until_well(key, "provisioned")
+    await build(rack, key, version="second", imageUrl="https://images.example/second.iso")
+    rack.backend.script("deprovision", Busy("erasing"))
+    await rack.change(key, {"image": None})
+    await rack.until(key, booted("second"))
+    rack.backend.tell(key)
+    await rack.until_well(key, "available")
+    await build(rack, key, version="third", imageUrl="https://images.example/third.iso")
+    rack.backend.slow = {"prepare"}
+    await rack.change(key, {"raid": {"hardwareRAIDVolumes": [{"level": "1", "name": "root"}]}})
+    await rack.until(key, booted("third"))
+    rack.backend.finish(key)
+    await rack.until_well(key, "available")
+
+
+def booted(version: str) -> Callable[[BareMetalHost], bool]:
+    return lambda host: host.status.ramdisk is not None and host.status.ramdisk.version == version
 
 
 @OWN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import io
 import tarfile
@@ -26,6 +27,8 @@ from ingot.images.release import Payload, PayloadDamaged, PayloadError
 from ingot.images.release.assembling import LayerFile, add_image, add_layer, base_image
 from ingot.images.release.checking import BackgroundCheck
 from ingot.images.release.layout import Layout
+from ingot.images.release.mirroring import mirror
+from ingot.images.release.places import FolderPlace
 from live_images import LABEL
 
 
@@ -198,6 +201,23 @@ def test_what_a_killed_run_left_is_swept_away(tmp_path: Path) -> None:
     with layout.writing():
         layout.point_to(layout.root())
     assert files_in(layout.folder) == whole
+
+
+def test_a_folder_with_several_images_or_with_something_else_is_not_taken_over(tmp_path: Path) -> None:
+    """What the new payload does not need is swept away: nothing of anybody else may be in the folder."""
+    new = payload_in(tmp_path / "new", ("x86_64",))
+    several = payload_in(tmp_path / "several", ("x86_64",), "fedora-coreos-1")
+    root = several.root()
+    (several.folder / "index.json").write_bytes(encode(Index(manifests=(root, root))))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "index.json").write_text('{"name": "of a web site"}')
+    for folder in (several.folder, tmp_path / "other"):
+        before = files_in(folder)
+        with pytest.raises(PayloadError, match="a folder of its own"):
+            asyncio.run(mirror(FolderPlace(new.folder), FolderPlace(folder)))
+        with pytest.raises(PayloadError, match="a folder of its own"), Layout(folder).writing():
+            pass
+        assert files_in(folder) == before
 
 
 def test_two_who_write_to_a_folder_take_turns(tmp_path: Path) -> None:

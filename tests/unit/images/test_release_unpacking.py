@@ -165,8 +165,27 @@ def test_other_files_in_the_folder_are_left_alone(payload: Payload, tmp_path: Pa
     target.mkdir()
     (target / "ubuntu.qcow2").write_bytes(b"qcow2")
     (target / "link").symlink_to("ubuntu.qcow2")
+    (target / "releases" / "notes").mkdir(parents=True)
+    (target / "releases" / "notes" / "44.txt").write_bytes(b"notes")
+    (target / "releases" / "README").write_bytes(b"readme")
     unpack(payload, target, Mine)
     assert (target / "link").read_bytes() == b"qcow2"
+    assert (target / "releases" / "notes" / "44.txt").read_bytes() == b"notes"
+    assert (target / "releases" / "README").read_bytes() == b"readme"
+
+
+@pytest.mark.parametrize("name", ["current", "previous"])
+def test_a_link_of_somebody_else_in_our_place_is_told_and_left(
+    payload: Payload, tmp_path: Path, name: str
+) -> None:
+    """Other tools have folders of the same shape."""
+    target = tmp_path / "images"
+    (target / "releases" / "20260101").mkdir(parents=True)
+    (target / name).symlink_to("releases/20260101")
+    with pytest.raises(ReleaseError, match="a folder of its own"):
+        unpack(payload, target, Mine)
+    assert str((target / name).readlink()) == "releases/20260101"
+    assert [path.name for path in target.iterdir() if path.name.startswith("coreos-")] == []
 
 
 def test_an_architecture_that_is_gone_takes_its_names_with_it(payload: Payload, tmp_path: Path) -> None:
@@ -185,7 +204,10 @@ def test_the_release_before_stays_and_older_ones_go(tmp_path: Path) -> None:
     assert len(list((target / "releases").iterdir())) == 2
     with (target / "previous" / "coreos-x86_64.iso").open("rb") as file:
         assert LiveIso(file).iso.label == "fedora-coreos-2"
-    # And back: nothing has to be made.
+    # And back: nothing has to be made, but another release counts.
+    kept = (target / "previous").resolve()
+    back = unpack(Payload.open(tmp_path / "2"), target, Mine)
+    assert (back.changed, back.folder.resolve()) == (True, kept)
     assert not unpack(Payload.open(tmp_path / "2"), target, Mine).changed
     with (target / "coreos-x86_64.iso").open("rb") as file:
         assert LiveIso(file).iso.label == "fedora-coreos-2"

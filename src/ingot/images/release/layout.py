@@ -216,10 +216,25 @@ class Layout:
         return index.manifests[0]
 
     def _prepare(self) -> None:
+        self._check_ours()
         if not (self.folder / _LAYOUT).exists():
             self._blobs.mkdir(parents=True, exist_ok=True)
             write_public(self.folder / _LAYOUT, VERSION)
         self._blobs.mkdir(exist_ok=True)
+
+    def _check_ours(self) -> None:
+        """What the image and the one before do not need goes: nothing of anybody else may be in the folder."""
+        try:
+            ours = len(decode_index(self._index.read_bytes()).manifests) <= 1
+        except FileNotFoundError:
+            return
+        except FormatError:
+            ours = (self.folder / _LAYOUT).exists()  # damaged; it is written anew
+        if not ours:
+            raise PayloadError(
+                f"{self._index} is not that of a release payload, which is exactly one image. What is there would be lost; "
+                "choose a folder of its own for the payload"
+            )
 
 
 MEND: Final = "Fetch the payload again (`ingot release pull` or `mirror`): what is whole is not fetched twice"

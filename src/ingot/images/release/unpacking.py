@@ -15,6 +15,7 @@ Several may unpack into the same folder at once: they take turns, and who comes 
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -39,6 +40,9 @@ STAMP: Final = "stamp.json"
 _ALIAS: Final = "ironic-python-agent"
 _HALF: Final = ".ingot-link"
 """The end of a link's name while it is not in its place."""
+
+_RELEASE: Final = re.compile(r"[0-9a-f]{16}\.[0-9]+", re.ASCII)
+"""How our folders in `releases` are called; what else is there is not ours."""
 
 Tell = Callable[[Progress], None]
 
@@ -80,7 +84,7 @@ class Unpacked:
     folder: Path
     stamp: Stamp
     changed: bool
-    """False when all of it was there."""
+    """False when all of it was there, and counted."""
 
 
 def unpack(payload: Payload, target: Path, wish: Wish, tell: Tell = lambda _: None) -> Unpacked:
@@ -88,12 +92,13 @@ def unpack(payload: Payload, target: Path, wish: Wish, tell: Tell = lambda _: No
     chosen = _chosen(payload, wish)
     target.mkdir(parents=True, exist_ok=True)
     with alone_in(target):
+        _check_ours(target)
         key = _key(payload, chosen, wish)
         found = next(_good(target, key, tell), None)
         made = found or _make(payload, chosen, wish, target, key, tell)
-        _switch(target, made[0], made[1])
+        switched = _switch(target, made[0], made[1])
         _sweep(target)
-    return Unpacked(made[0], made[1], changed=found is None)
+    return Unpacked(made[0], made[1], changed=found is None or switched)
 
 
 def check_unpacked(target: Path, tell: Tell = lambda _: None) -> Stamp:
@@ -222,8 +227,16 @@ def _links(extracts: Sequence[tuple[str, Extract]], own: str) -> Iterator[tuple[
                 yield f"{_ALIAS}.{extract.kind}", extract.name
 
 
-def _switch(target: Path, release: Path, stamp: Stamp) -> None:
-    """Make a release the one that counts, in an order in which no name leads nowhere at any moment."""
+def _check_ours(target: Path) -> None:
+    """Before anything is done: other tools have folders of the same shape, and releases of their own in them."""
+    for path in (target / CURRENT, target / PREVIOUS):
+        ours = path.is_symlink() and _RELEASE.fullmatch(path.readlink().name)
+        if not ours and (path.is_symlink() or path.exists()):
+            raise ReleaseError(f"{path} is somebody else's. Unpack the payload into a folder of its own")
+
+
+def _switch(target: Path, release: Path, stamp: Stamp) -> bool:
+    """Make a release the one that counts, in an order in which no name leads nowhere at any moment; False if it did already."""
     names = {*stamp.files, *stamp.links}
     for left_over in target.glob(f".*{_HALF}"):
         left_over.unlink()
@@ -231,7 +244,8 @@ def _switch(target: Path, release: Path, stamp: Stamp) -> None:
         if path.is_symlink() and path.readlink().parts[:1] == (CURRENT,) and path.name not in names:
             path.unlink()
     wanted, before = f"{RELEASES}/{release.name}", target / CURRENT
-    if not before.is_symlink() or str(before.readlink()) != wanted:
+    switched = not before.is_symlink() or str(before.readlink()) != wanted
+    if switched:
         if before.is_symlink() and before.exists():
             _link(target / PREVIOUS, str(before.readlink()))
         _link(before, wanted)
@@ -240,12 +254,13 @@ def _switch(target: Path, release: Path, stamp: Stamp) -> None:
         if not path.is_symlink() or str(path.readlink()) != f"{CURRENT}/{name}":
             _link(path, f"{CURRENT}/{name}")
     sync_folder(target)
+    return switched
 
 
 def _sweep(target: Path) -> None:
     kept = {(target / link).readlink().name for link in (CURRENT, PREVIOUS) if (target / link).is_symlink()}
     for release in (target / RELEASES).iterdir():
-        if release.name not in kept:
+        if release.name not in kept and _RELEASE.fullmatch(release.name):
             shutil.rmtree(release)
 
 

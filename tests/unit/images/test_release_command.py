@@ -94,9 +94,11 @@ def test_what_does_not_fit_together_is_told(stream: Stream, tmp_path: Path) -> N
     assert "give ARCH=VALUE" in refused(*build, iso, "--tool", "/tmp")
     assert "does not hold our tool" in refused(*build, iso, "--tool", f"x86_64={tmp_path}")
     assert "nowhere" in refused(*build, tmp_path / "nowhere.iso")
+    assert "of which there is no ISO image" in refused(*build, iso, "--sha256", f"s390x={'0' * 64}")
     assert "riscv64" in refused(
         "build", "--no-tool", tmp_path / "p", f"riscv64={iso}", "--sha256", "riscv64=" + "0" * 64
     )
+    assert not (tmp_path / "p").exists(), "an ISO image was copied before it was noticed"
 
 
 def test_tool_installer_and_base_go_into_the_image(stream: Stream, tmp_path: Path) -> None:
@@ -131,6 +133,19 @@ def test_tool_installer_and_base_go_into_the_image(stream: Stream, tmp_path: Pat
     assert found["usr/bin/coreos-installer"] == b"\x7fELF"
     assert found["usr/bin/ingot"].startswith(b"#!/usr/bin/env python3")
     assert "usr/lib/ingot/ingot/__init__.py" in found
+
+
+def test_the_real_installer_alone_is_not_our_tool(stream: Stream, tmp_path: Path) -> None:
+    installer = tmp_path / "coreos-installer"
+    installer.write_bytes(b"\x7fELF")
+    told = fine(
+        "build", "-o", "json", "--stream", stream.file, "--no-tool", "--coreos-installer", f"aarch64={installer}",
+        tmp_path / "payload", *stream.isos.values(),
+    )  # fmt: skip
+    assert json.loads(told)["withTool"] == []
+    image = base_image(Layout(tmp_path / "payload"), "aarch64")
+    assert image.config.config is not None
+    assert image.config.config.entrypoint is None
 
 
 def test_verify_reads_all_of_it(payload: Path) -> None:

@@ -101,7 +101,11 @@ def build(
     with errors_as_sentences():
         described = _stream(stream, isos[0])
         found = _named(isos, described)
-        for option, given in (("--tool", options.tools), ("--coreos-installer", options.installers)):
+        for option, given in (
+            ("--sha256", options.hashes),
+            ("--tool", options.tools),
+            ("--coreos-installer", options.installers),
+        ):
             for architecture in given.keys() - found.keys():
                 raise click.UsageError(
                     f"{option} is given for {architecture}, of which there is no ISO image"
@@ -111,7 +115,7 @@ def build(
             for architecture, iso in found.items()
         }
         root = build_payload(Layout(Path(folder)), ingredients, described, _say)
-    with_tool = sorted(name for name, one in ingredients.items() if one.tool)
+    with_tool = sorted(name for name, one in ingredients.items() if one.has_tool)
     if output == "json":
         print_json(
             BuildReport(folder=folder, digest=root.digest, architectures=sorted(found), with_tool=with_tool)

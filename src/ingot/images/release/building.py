@@ -16,7 +16,7 @@ from typing import Final
 
 from ingot.formats import FormatError
 from ingot.formats.coreos import LiveIso
-from ingot.formats.oci import ContainerConfig, Descriptor
+from ingot.formats.oci import ContainerConfig, Descriptor, go_name
 from ingot.formats.streams import Stream, parse_stream
 from ingot.images.region import Region
 from ingot.images.release.assembling import (
@@ -49,6 +49,11 @@ class Ingredients:
     tool: Sequence[LayerFile] = ()
     """Files of our tool and of the real coreos-installer; none: the image only carries the ISO image."""
     base: BaseImage | None = None
+
+    @property
+    def has_tool(self) -> bool:
+        """Whether our own tool is among the files."""
+        return any(file.path == OURS for file in self.tool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,8 @@ def build(
     """Put a payload together in a folder and publish it there."""
     if not ingredients:
         raise ReleaseError("a release payload needs at least one ISO image")
+    for architecture in ingredients:
+        go_name(architecture)  # before a gigabyte is copied
     versions = {architecture: _version(one.iso) for architecture, one in ingredients.items()}
     created = _created(stream)
     with layout.writing():
@@ -93,7 +100,7 @@ def build(
             tell(f"{architecture}: {versions[architecture]}")
             layers = [*_tool_layer(layout, one), *described, _iso_layer(layout, architecture, one)]
             config = ContainerConfig(
-                entrypoint=[f"/{OURS}"] if one.tool else None,
+                entrypoint=[f"/{OURS}"] if one.has_tool else None,
                 labels=_labels(architecture, versions[architecture], one.sha256, stream),
             )
             images[architecture] = add_image(

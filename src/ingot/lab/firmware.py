@@ -170,12 +170,15 @@ class Firmware:
             return await _boot_disk(chassis)
         if found.iso:
             return await self._boot_iso(chassis, "Pxe", found.iso, "what the network boots")
-        members, sha256, size = loader.members(found), loader.digest(found), loader.size(found)
-        if is_live_initrd(members):
-            reach = Reach(self.trusted, chassis.folder)
-            live = _Live(await booted_from_network(found.command_line, members, reach), sha256, size)
-            return await live.start(chassis, "Pxe", Medium())
-        given = parameters(found.command_line)
+        sha256, size = loader.digest(found), loader.size(found)
+        try:
+            given, members = parameters(found.command_line), loader.members(found)
+            if is_live_initrd(members):
+                reach = Reach(self.trusted, chassis.folder)
+                live = _Live(await booted_from_network(found.command_line, members, reach), sha256, size)
+                return await live.start(chassis, "Pxe", Medium())
+        except FormatError as error:
+            raise BootFailure(f"what the network boots is not bootable: {error}") from error
         medium = Medium(parameters=given, ca=loader.ca(found))
         booted = Booted(source="Pxe", sha256=sha256, size=size)
         if not medium.for_agent:

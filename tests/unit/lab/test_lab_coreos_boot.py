@@ -29,7 +29,7 @@ LIVE = "ignition.firstboot ignition.platform.id=metal"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def rack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rack]:
-    async with Rack.running(tmp_path_factory.mktemp("rack"), servers=32) as rack:
+    async with Rack.running(tmp_path_factory.mktemp("rack"), servers=36) as rack:
         yield rack
 
 
@@ -266,6 +266,7 @@ async def test_kernel_initial_ram_disk_and_root_file_system_boot_over_the_networ
         (f"coreos.live.rootfs_url={{rootfs}} {LIVE}", root_file_system()[:-100], "hash mismatch"),
         (f"coreos.live.rootfs_url={{rootfs}} {LIVE}", 404, "HTTP 404"),
         (f"coreos.live.rootfs_url=tftp://x/rootfs {LIVE}", root_file_system(), "http and https alone"),
+        (f'coreos.live.rootfs_url={{rootfs}} {LIVE} "open', root_file_system(), "a quote that does not end"),
     ],
 )
 async def test_a_live_system_that_finds_no_root_of_its_own_build_does_not_boot(
@@ -274,3 +275,38 @@ async def test_a_live_system_that_finds_no_root_of_its_own_build_does_not_boot(
     await boot_network(rack, bench, arguments, initrd(config(bench)), rootfs)
     assert why in await bench.said("does not boot")
     assert (await bench.server()).booted_into == "nothing"
+
+
+async def test_a_root_file_system_in_the_initial_ram_disk_has_to_be_of_its_build(
+    rack: Rack, bench: Bench
+) -> None:
+    image = initrd(config(bench))
+    image += bytes(-len(image) % 4)
+    await boot_network(rack, bench, LIVE, image + root_file_system(OTHER), 404)
+    said = await bench.said("does not boot")
+    assert OTHER in said
+    assert LABEL in said
+    rack.site.put(f"initrd-{bench.plate.macs[0].replace(':', '-')}", image + root_file_system())
+    await bench.boot_next("Pxe")
+    await bench.reset("ForceRestart")
+    await bench.bmc("GET")
+    await heard(bench)
+    booted = (await bench.server()).booted
+    assert booted is not None
+    assert booted.coreos is not None
+    assert booted.coreos.root == "the initial RAM disk"
+
+
+async def test_an_initial_ram_disk_that_is_cut_short_does_not_boot(rack: Rack, bench: Bench) -> None:
+    arguments = f"coreos.live.rootfs_url={{rootfs}} {LIVE}"
+    await boot_network(rack, bench, arguments, initrd(config(bench))[:-200], root_file_system())
+    assert "cannot be unpacked" in await bench.said("does not boot")
+
+
+async def test_a_config_at_a_url_counts_more_than_one_that_is_embedded(rack: Rack, bench: Bench) -> None:
+    url = rack.site.put("its-own.ign", config(bench))
+    arguments = f"coreos.live.rootfs_url={{rootfs}} {LIVE} ignition.config.url={url}"
+    await boot_network(
+        rack, bench, arguments, initrd(b'{"ignition": {"version": "3.0.0"}}'), root_file_system()
+    )
+    await heard(bench)

@@ -215,6 +215,7 @@ MOUNT = f"-v {CONFIGURATION}:/etc/ironic-python-agent/x.conf:ro"
         (unit(f"{RUN} {MOUNT} image", enabled=False), "not enabled"),
         (unit("[Service]\nExecStart=/bin/true\n"), "runs no container"),
         (unit(f"{RUN} {MOUNT} --name agent"), "runs no container"),
+        (unit(f"{RUN} {MOUNT} 'image"), "runs no container"),
         (unit(f"{RUN} image"), "does not see"),
         (changed(made_for(), without=CONFIGURATION), "writes no"),
         (changed(made_for(), **{CONFIGURATION: "[DEFAULT]\n"}), "does not say whom to call"),

@@ -20,35 +20,11 @@ UNIT: Final = "ironic-agent.service"
 CONFIGURATION: Final = "/etc/ironic-python-agent.conf"
 _OWN_OF_CONTAINERS: Final = ("/etc/pki/tls/", "/etc/ssl/", "/usr/share/ca-certificates/")
 """Where an image of a container keeps certificates of its own."""
-_ALONE: Final = frozenset(
-    (
-        *(
-            "-d",
-            "-i",
-            "-q",
-            "-t",
-            "--detach",
-            "--env-host",
-            "--http-proxy",
-            "--init",
-            "--interactive",
-            "--no-healthcheck",
-        ),
-        *(
-            "--no-hosts",
-            "--oom-kill-disable",
-            "--privileged",
-            "--quiet",
-            "--read-only",
-            "--replace",
-            "--rm",
-            "--rmi",
-        ),
-        *("--tls-verify", "--tty"),
-    )
+_ALONE: Final = re.compile(
+    r"-[diqt]+|--(detach|env-host|http-proxy|init|interactive|no-healthcheck|no-hosts|oom-kill-disable|privileged|quiet|read-only"
+    r"|replace|rmi?|tls-verify|tty)"
 )
 """Options of podman that have no value, unless one is put behind an equals sign."""
-
 _CONCATENATION: Final = re.compile(r"\bcat (?P<of>[^>|;&']+) > ?(?P<made>/[^\s'\"]+)")
 
 
@@ -150,11 +126,20 @@ def container_of(unit: str) -> Container | None:
     for line in unit.replace("\\\n", " ").splitlines():
         name, _, value = line.strip().partition("=")
         if name.strip() == "ExecStart":
-            # What systemd itself gives a meaning is written twice where it has none.
-            words = shlex.split(value.strip().lstrip("-+!@:").replace("%%", "%").replace("$$", "$"))
+            words = _words(value)
             if words and words[0].rpartition("/")[2] == "podman" and words[1:2] == ["run"]:
                 return _container(words[2:])
     return None
+
+
+def _words(command: str) -> list[str]:
+    """The words of a command line in a unit; none of one that nobody can read."""
+    # What systemd itself gives a meaning is written twice where it has none.
+    plain = command.strip().lstrip("-+!@:").replace("%%", "%").replace("$$", "$")
+    try:
+        return shlex.split(plain)
+    except ValueError:
+        return []
 
 
 def _container(words: list[str]) -> Container | None:
@@ -165,7 +150,7 @@ def _container(words: list[str]) -> Container | None:
         if not word.startswith("-"):
             return Container(word, environment, mounts)
         option, equals, value = word.partition("=")
-        if not equals and option not in _ALONE:
+        if not equals and not _ALONE.fullmatch(option):
             value = next(left, "")
         if option in ("-e", "--env"):
             name, _, text = value.partition("=")

@@ -15,7 +15,7 @@ from typing import Any
 
 from aiohttp import web
 
-USER, PASSWORD = "room-b", "s3cret:with:colons"
+USER, PASSWORD = "ingot", "s3cret:with:colons"
 TOKEN = "a-token-from-the-token-server"
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -45,6 +45,8 @@ class SmallRegistry:
     """What is handed out instead of any blob."""
     elsewhere: str | None = None
     """Where blobs are redirected to."""
+    asks_elsewhere: bool = False
+    """As the place that blobs are redirected to: asks for a token of a server of its own, and hands one out."""
     realm: str | None = None
     token_life: int = 10**9
     """How many requests a token is good for."""
@@ -141,6 +143,9 @@ class _Routes:
         return await self.hand_out(request, digest)
 
     async def stored_elsewhere(self, request: web.Request) -> web.StreamResponse:
+        if self.registry.asks_elsewhere:
+            asks = f'Bearer realm="{self.registry.url}/token"'
+            return web.Response(status=401, headers={"WWW-Authenticate": asks})
         return await self.hand_out(request, request.match_info["digest"])
 
     async def hand_out(self, request: web.Request, digest: str) -> web.StreamResponse:

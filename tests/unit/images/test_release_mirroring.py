@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from release_room import files_in, flip, payload_in
 from small_registry import PASSWORD, TOKEN, USER, SmallRegistry, small_registry
+from unruly_server import proxying
 
-from ingot.formats.oci import parse_reference
+from ingot.formats.oci import MediaType, digest_of, parse_reference
 from ingot.images.fetching import Patience
 from ingot.images.release import (
     Payload,
@@ -60,6 +61,12 @@ async def pushed(layout: Layout, registry: SmallRegistry) -> Mirrored:
 async def pulled(registry: SmallRegistry, folder: Path) -> Mirrored:
     async with place(registry, pull_secrets=secrets(registry)) as there:
         return await mirror(there, FolderPlace(folder))
+
+
+def tagged(registry: SmallRegistry, index: bytes) -> None:
+    """Have the registry hand out this index, whatever it leads to."""
+    for name in ("44", digest_of(index)):
+        registry.documents[f"coreos/payload/{name}"] = index, MediaType.INDEX
 
 
 @pytest.mark.parametrize("auth", ["", "basic", "bearer"])
@@ -228,6 +235,68 @@ async def test_credentials_go_to_the_registry_and_to_nobody_it_redirects_to(
         assert store.count("GET", "/elsewhere/") > 0
         assert {given for _, _, given in store.asked} == {None}
     assert files_in(tmp_path / "back") == files_in(layout.folder)
+
+
+@pytest.mark.parametrize("auth", ["basic", "bearer"])
+async def test_who_is_redirected_to_cannot_ask_for_the_credentials(
+    layout: Layout, tmp_path: Path, auth: str
+) -> None:
+    async with small_registry(asks_elsewhere=True) as store, small_registry(auth=auth) as registry:
+        await pushed(layout, registry)
+        registry.elsewhere = store.url
+        with pytest.raises(
+            RegistryRefused, match=r"sends us to 127\.0\.0\.1:\d+, which refuses it \(HTTP 401\)"
+        ):
+            await pulled(registry, tmp_path / "back")
+        assert store.count("GET", "/elsewhere/") > 0
+        assert store.count("GET", "/token") == 0
+        assert {given for _, _, given in store.asked} == {None}
+
+
+async def test_a_place_with_a_password_in_it_is_not_gone_to(layout: Layout) -> None:
+    async with small_registry(auth="bearer", realm="http://somebody:else@127.0.0.1:1/token") as registry:
+        with pytest.raises(RegistryRefused, match="a place that is no URL"):
+            await pushed(layout, registry)
+
+
+async def test_a_document_with_another_size_than_its_index_says_is_not_kept(
+    layout: Layout, tmp_path: Path
+) -> None:
+    async with small_registry() as registry:
+        await pushed(layout, registry)
+        index = json.loads(layout.read(layout.root()))
+        index["manifests"][0]["size"] += 1
+        tagged(registry, json.dumps(index).encode())
+        with pytest.raises(PayloadDamaged, match="another digest or size"):
+            await pulled(registry, tmp_path / "back")
+
+
+async def test_documents_without_end_are_not_gathered(tmp_path: Path) -> None:
+    """An index of many indexes, each as large as it may be."""
+    async with small_registry() as registry:
+        children = []
+        for number in range(20):
+            content = b'{"schemaVersion":2,"manifests":[]}'.ljust((4 << 20) - number)
+            tagged(registry, content)
+            children.append(
+                {"mediaType": MediaType.INDEX, "digest": digest_of(content), "size": len(content)}
+            )
+        tagged(registry, json.dumps({"schemaVersion": 2, "manifests": children}).encode())
+        with pytest.raises(PayloadError, match="bytes of documents"):
+            await pulled(registry, tmp_path / "back")
+
+
+async def test_the_proxy_is_told_who_asks_also_without_a_tunnel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("http_proxy", raising=False)
+    async with proxying() as proxy, small_registry() as registry:
+        monkeypatch.setenv("HTTP_PROXY", f"http://user:secret@127.0.0.1:{proxy.port}")
+        with pytest.raises(RegistryRefused, match="has no 44"):
+            await pulled(registry, tmp_path / "back")
+        assert [one.headers.get("proxy-authorization", "")[:6] for one in proxy.asked] == ["Basic "]
 
 
 async def test_a_token_that_has_run_out_is_renewed(layout: Layout, tmp_path: Path) -> None:

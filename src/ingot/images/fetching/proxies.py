@@ -25,6 +25,10 @@ class Proxy:
     headers: Mapping[str, str]
     """What the proxy alone is told: who asks."""
 
+    def request_headers(self, url: URL, headers: Mapping[str, str]) -> Mapping[str, str]:
+        """Those of a request that goes through it. Without a tunnel it reads them itself; with one the server does."""
+        return {**headers, **self.headers} if url.scheme == "http" else headers
+
 
 def proxy_for(url: URL, environment: Mapping[str, str]) -> Proxy | None:
     """The proxy for this URL; None where it is fetched directly."""

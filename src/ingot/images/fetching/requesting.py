@@ -99,11 +99,9 @@ class Web:
         trusted = await self._trusted("https" in (url.scheme, proxy.url.scheme if proxy else ""))
         if proxy is None:
             return await self._session.get(url, headers=headers, allow_redirects=False, ssl=trusted)
-        # Without a tunnel the proxy reads the request itself; with one it must not reach the server.
-        said = {**headers, **proxy.headers} if url.scheme == "http" else headers
         return await self._session.get(
             url,
-            headers=said,
+            headers=proxy.request_headers(url, headers),
             allow_redirects=False,
             ssl=trusted,
             proxy=proxy.url,

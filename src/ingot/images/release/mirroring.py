@@ -18,6 +18,8 @@ from ingot.images.release.places import Source, Target
 
 DOCUMENTS: Final = (*MediaType.INDEXES, *MediaType.MANIFESTS)
 _MOST_DOCUMENTS: Final = 1000
+_MOST_BYTES: Final = 64 << 20
+"""Of all documents together: they are held in memory. Those of a payload have some kilobytes."""
 
 Tell = Callable[[Progress], None]
 
@@ -54,10 +56,12 @@ async def mirror(source: Source, target: Target, tell: Tell = lambda _: None) ->
 
 async def walk(source: Source, root: Descriptor) -> AsyncIterator[tuple[Descriptor, bytes]]:
     """The documents of an image, each before those that it names."""
-    waiting, seen = [root], {root.digest}
+    waiting, seen, size = [root], {root.digest}, 0
     while waiting:
         descriptor = waiting.pop(0)
         content = await source.document(descriptor)
+        if (size := size + len(content)) > _MOST_BYTES:
+            raise PayloadError(f"{source} has more than {_MOST_BYTES} bytes of documents")
         yield descriptor, content
         for child in _decoded(descriptor, content):
             if child.media_type in DOCUMENTS and child.digest not in seen:

@@ -108,12 +108,18 @@ class Authorizing:
 
 
 def destination(here: URL, location: str | None, reference: Reference) -> URL:
-    """Where an answer sends us, relative to where it was asked for; never from https to http."""
+    """Where an answer sends us, relative to where it was asked for; never from https to http, never as somebody else."""
     try:
         there = here.join(URL(location or "", encoded=True))
     except ValueError:
         there = URL()
-    if not location or there.scheme not in ("http", "https") or not there.host:
+    if (
+        not location
+        or there.scheme not in ("http", "https")
+        or not there.host
+        or there.user
+        or there.password
+    ):
         raise RegistryRefused(f"{reference.name}: the registry sends us to a place that is no URL")
     if here.scheme == "https" and there.scheme == "http":
         raise RegistryRefused(

@@ -45,9 +45,9 @@ class Repository:
 
     async def document(self, descriptor: Descriptor) -> bytes:
         content, _ = await self._document(descriptor.digest)
-        if digest_of(content) != descriptor.digest:
+        if digest_of(content) != descriptor.digest or len(content) != descriptor.size:
             raise PayloadDamaged(
-                f"{self.reference.at(descriptor.digest)}: the registry answers with a document of another digest"
+                f"{self.reference.at(descriptor.digest)}: the registry answers with a document of another digest or size"
             )
         return content
 
@@ -83,13 +83,6 @@ class Repository:
 
     async def has_blob(self, descriptor: Descriptor) -> bool:
         answer = await self._session.answer("HEAD", self._blob_url(descriptor), self.reference, push=True)
-        return answer.status == 200
-
-    async def has_document(self, descriptor: Descriptor) -> bool:
-        url = self._session.url(self.reference, f"manifests/{descriptor.digest}")
-        answer = await self._session.answer(
-            "HEAD", url, self.reference, push=True, headers={"Accept": _ACCEPTED}
-        )
         return answer.status == 200
 
     async def put_blob(

@@ -113,6 +113,11 @@ class RegistrySession:
         home = self.url(reference, "")
         async with AsyncExitStack() as stack:
             answer = await self._sent(stack, method, url, reference, push, headers or {}, data)
+            if answer.status in (401, 403) and answer.url.origin() != home.origin():
+                # Whoever it is, our credentials are none of its business: it could send us to a token server of its own.
+                raise RegistryRefused(
+                    f"{reference.name} sends us to {answer.url.host}:{answer.url.port}, which refuses it (HTTP {answer.status})"
+                )
             if answer.status == 401:
                 asked = answer.headers.getall("WWW-Authenticate", [])
                 if await self._authorizing.meet(asked, reference, home, push=push):

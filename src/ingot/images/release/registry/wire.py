@@ -86,7 +86,7 @@ class Wire:
             async with self._session.request(
                 method,
                 url,
-                headers=headers,
+                headers=proxy.request_headers(url, headers) if proxy else headers,
                 # As a file, it is sent piece by piece, and others get their turn in between.
                 data=io.BytesIO(data) if data else data,
                 allow_redirects=False,

@@ -260,6 +260,20 @@ def test_what_lies_in_a_file_that_is_not_what_it_was_does_not_linger() -> None:
     assert shop.serves(urls[0])
 
 
+def test_what_lingers_already_goes_too_and_another_image_in_the_same_file_does_not_save_it() -> None:
+    shop = Display()
+    old, new = (Image((Region(Path("/a"), 0, 1),), tag, NOON) for tag in ("old", "new"))
+    urls = [shop.publisher.publish("h1", image, "coreos.iso") for image in (old, new)]
+    shop.publisher.settle("h1", "", now=0.0)
+    shop.publisher.distrust(Path("/a"))
+    assert not shop.publisher.serves("h1", urls[0])
+    shop.publisher.trust(Path("/a"))
+    shop.publisher.publish("h1", new, "coreos.iso")
+    assert [shop.publisher.serves("h1", url) for url in urls] == [False, True]
+    shop.publisher.tidy(now=0.0)
+    assert [shop.serves(url) for url in urls] == [False, True]
+
+
 def test_what_an_owner_leaves_behind_goes_at_once_and_others_keep_theirs() -> None:
     shop = Display()
     mine, old, other = shop.publish("h1", "a"), shop.publish("h1", "b"), shop.publish("h2", "a")

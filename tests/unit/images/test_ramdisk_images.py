@@ -273,8 +273,11 @@ def test_minimal_images_of_other_bases_are_removed_when_nobody_reads_them(tmp_pa
     minimal_of(base, folder)
     (folder / f"{'0' * 64}.minimal.iso").write_bytes(b"")
     (folder / f".{base.sha256}.minimal.iso.half").write_bytes(b"")
-    forget_others(folder, {base.sha256})
-    assert [path.name for path in folder.iterdir()] == [f"{base.sha256}.minimal.iso"]
+    used, other = (folder / f"{base.sha256}.{name}.blob" for name in ("a", "b"))
+    for blob in (used, other):
+        blob.write_bytes(b"")
+    forget_others(folder, {base.sha256}, {used})
+    assert {path.name for path in folder.iterdir()} == {f"{base.sha256}.minimal.iso", used.name}
 
 
 def test_a_base_without_a_recipe_has_no_minimal_image(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ it was: better no bytes than wrong ones.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,6 +33,8 @@ class Publisher:
         self._linger = linger
         self._owners: dict[str, _Owned] = {}
         self._distrusted: set[Path] = set()
+        self._spoilt: set[str] = set()
+        """Names of images that lay in a file before it became another one."""
 
     def url(self, owner: str, image: Image, file: str) -> str:
         """Where this image would be; the name of the file at the end is for people and for BMCs that look at it."""
@@ -44,6 +47,7 @@ class Publisher:
         owned = self._owners.setdefault(owner, _Owned())
         owned.current.add(name)
         owned.retired.pop(name, None)
+        self._spoilt.discard(name)
         return self.url(owner, image, file)
 
     def settle(self, owner: str, advertised: str, *, now: float) -> None:
@@ -53,22 +57,21 @@ class Publisher:
             return
         for name in [name for name in owned.current if f"/{name}/" not in advertised]:
             owned.current.discard(name)
-            spoilt = any(path in self._distrusted for path in self._files(name))
-            owned.retired[name] = now + (0.0 if spoilt else self._linger)
+            owned.retired[name] = now + self._linger
 
     def forget(self, owner: str) -> None:
         """Nobody needs the owner's images: they go at once."""
         owned = self._owners.pop(owner, None)
         if owned is not None:
             for name in (*owned.current, *owned.retired):
-                self._shelf.drop(name)
+                self._drop(name)
 
     def tidy(self, *, now: float) -> None:
-        """Take away what has lingered long enough."""
+        """Take away what has lingered long enough, and what nobody is told of and is not what it was."""
         for owner, owned in list(self._owners.items()):
-            for name in [name for name, end in owned.retired.items() if end <= now]:
+            for name in [name for name, end in owned.retired.items() if end <= now or self._is_spoilt(name)]:
                 del owned.retired[name]
-                self._shelf.drop(name)
+                self._drop(name)
             if not owned.current and not owned.retired:
                 del self._owners[owner]
 
@@ -77,13 +80,33 @@ class Publisher:
         self._distrusted.add(path)
 
     def trust(self, path: Path) -> None:
-        """It was read, and is what it should be."""
-        self._distrusted.discard(path)
+        """It was read, and what is made of it from now on is what it should be."""
+        if path in self._distrusted:
+            self._distrusted.discard(path)
+            self._spoilt.update(name for name in self._all_names() if path in self._files(name))
+
+    def serves(self, owner: str, url: str) -> bool:
+        """Whether what the owner was told of is there, and is what it was."""
+        owned = self._owners.get(owner, _Owned())
+        names = [name for name in (*owned.current, *owned.retired) if f"/{name}/" in url]
+        return any(not self._is_spoilt(name) for name in names)
 
     def reads(self, path: Path) -> bool:
         """Whether something that is served lies in this file."""
-        names = (name for owned in self._owners.values() for name in (*owned.current, *owned.retired))
-        return any(path in self._files(name) for name in names)
+        return any(path in self._files(name) for name in self._all_names())
+
+    def _all_names(self) -> Iterator[str]:
+        for owned in self._owners.values():
+            yield from (*owned.current, *owned.retired)
+
+    def _is_spoilt(self, name: str) -> bool:
+        if name in self._spoilt:
+            return True
+        return bool(self._distrusted) and not self._distrusted.isdisjoint(self._files(name))
+
+    def _drop(self, name: str) -> None:
+        self._spoilt.discard(name)
+        self._shelf.drop(name)
 
     def _files(self, name: str) -> set[Path]:
         image = self._shelf.get(name)

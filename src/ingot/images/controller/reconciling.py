@@ -2,7 +2,7 @@
 
 The order is what this module is about. An image is served before its URL is written, and goes only after a status without that
 URL was written; so whoever reads the status can have what it names. A status that is right is not written again. While an
-object is being deleted and somebody else still holds it, its image is served as it was, and nothing is written.
+object is being deleted and somebody else still holds it, its image is served as it was, and nothing is written while that can be.
 """
 
 from __future__ import annotations
@@ -102,8 +102,12 @@ class ImageReconciler:
     async def _leave(self, image: PreprovisioningImage) -> None:
         held = image.metadata.finalizers
         if any(finalizer != FINALIZER for finalizer in held):
-            # Its host may still boot it. After a restart of ours it has to be made anew for that.
-            await self._outcome(image)
+            # Its host may still boot it. After a restart of ours it has to be made anew for that; where that cannot be, because
+            # the payload is another one by now, the host must not be sent to where nothing is.
+            outcome = await self._outcome(image)
+            advertised = image.status.image_url
+            if advertised and not self._publisher.serves(_owner(image), advertised):
+                await self._tell(image, outcome)
             return
         self._forget(image.key)
         if held:

@@ -15,6 +15,7 @@ from ingot.images.ramdisk import AgentSettings, SettingsError, checks
 PORT: Final = 8084
 _LOOK_EVERY: Final = 10.0
 _VERIFY_EVERY: Final = 6 * 3600.0
+_RETRY_EVERY: Final = 300.0
 _LINGER: Final = 24 * 3600.0
 
 
@@ -50,6 +51,8 @@ class ImageSettings:
     """Seconds between looks at the payload."""
     verify_every: float = _VERIFY_EVERY
     """Seconds after which all of it is read again."""
+    retry_every: float = _RETRY_EVERY
+    """Seconds after which something that was refused is tried again although it looks the same."""
     linger: float = _LINGER
     """Seconds for which an image that is no longer advertised is still served: a server may run from it."""
 

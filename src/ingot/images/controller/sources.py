@@ -43,7 +43,7 @@ class Found(Protocol):
         """What is to be read again in the background."""
 
     def has_replaced(self, base: Base) -> bool:
-        """Whether what is there now lies in the very file that this base lay in, which is not what it was."""
+        """Whether what is there now for its architecture lies in the very file that this base lay in."""
 
     def load(self) -> dict[str, Base | BaseError]:
         """Verify everything; by architecture, what can be used and what is wrong with the rest. Blocks for seconds."""
@@ -72,7 +72,9 @@ class PayloadSource:
     def look(self) -> PayloadFound:
         try:
             # Resolved: images of the payload before a switch must not be read from the one after it.
-            return PayloadFound(Payload.open(self.folder.resolve(strict=True)), self.names)
+            payload = Payload.open(self.folder.resolve(strict=True))
+            seen = tuple(_seen(image.iso.path) for image in payload.images.values())
+            return PayloadFound(payload, seen, self.names)
         except FileNotFoundError as error:
             raise SourceError(
                 f"the release payload {self.folder} is not there. Put it there with `ingot release mirror`, or correct "
@@ -89,14 +91,17 @@ class PayloadSource:
 @dataclass(frozen=True, slots=True)
 class PayloadFound:
     payload: Payload
+    seen: tuple[SeenFile | None, ...]
+    """The files of its images: one that was written over, or mended, is read again at once."""
     names: Path
 
     @property
     def identity(self) -> str:
-        return f"{self.payload.digest} in {self.payload.folder}"
+        return f"{self.payload.digest} in {self.payload.folder}: {self.seen}"
 
     def has_replaced(self, base: Base) -> bool:
-        return _is_same(base, self.payload.images[base.architecture].iso.path)
+        image = self.payload.images.get(base.architecture)
+        return image is not None and _is_same(base, image.iso.path)
 
     def load(self) -> dict[str, Base | BaseError]:
         return {architecture: self._loaded(architecture) for architecture in self.payload.images}
@@ -105,7 +110,8 @@ class PayloadFound:
         image = self.payload.images[architecture]
         try:
             self.payload.verify(architecture)
-            path = _second_name(image.iso.path, self.names / f"{image.sha256}.blob")
+            # The same image may lie in another blob, at another place: that is another file.
+            path = _second_name(image.iso.path, self.names / f"{image.sha256}.{image.iso.path.name}.blob")
             iso = replace(image.iso, path=path)
             return Base.read(iso, architecture=architecture, sha256=image.sha256)
         except PayloadError as error:
@@ -167,7 +173,8 @@ class FilesFound:
         return repr(sorted(self.files.items()))
 
     def has_replaced(self, base: Base) -> bool:
-        return _is_same(base, self.files[base.architecture].path)
+        seen = self.files.get(base.architecture)
+        return seen is not None and _is_same(base, seen.path)
 
     def load(self) -> dict[str, Base | BaseError]:
         return {name: _loaded(name, seen, self.names) for name, seen in self.files.items()}
@@ -202,6 +209,8 @@ def _loaded(architecture: str, seen: SeenFile, names: Path) -> Base | BaseError:
 def _is_same(base: Base, path: Path) -> bool:
     try:
         return base.iso.path.samefile(path)
+    except FileNotFoundError:
+        return False
     except OSError:
         return True
 

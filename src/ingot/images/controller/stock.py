@@ -13,6 +13,7 @@ import logging
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from ingot.images.controller.publishing import Publisher
@@ -33,8 +34,6 @@ from ingot.images.release.checking import BackgroundCheck
 
 log = logging.getLogger(__name__)
 
-RETRY: Final = 300.0
-"""Seconds after which something that was refused is read again although it looks the same."""
 KERNEL: Final = "vmlinuz"
 ALL: Final = ""
 
@@ -78,10 +77,11 @@ class StockKeeper:
         """What is wrong with what is there now, by architecture or for all."""
         self._unfit: dict[str, str] = {}
         """By architecture, why base and settings do not go together."""
-        self._left: dict[str, float] = {}
-        """When bases were last used that are not used any more, by their hash."""
+        self._left: dict[tuple[str, Path], float] = {}
+        """When bases were last used that are not used any more, by their hash and their file."""
         self._identity = ""
         self._retry_at = 0.0
+        self._make_again_at = 0.0
         self._check: BackgroundCheck | None = None
 
     async def known(self) -> Stock:
@@ -110,9 +110,11 @@ class StockKeeper:
         await self._look_at_settings()
         await self._look_at_source()
         ingredients, makers = _Ingredients(self._agent, dict(self._bases)), self.stock.makers
-        if ingredients != self._used:
+        # What did not go together may go by now: there may be room on the disk again.
+        if ingredients != self._used or (self._unfit and _now() >= self._make_again_at):
             makers, self._unfit = await asyncio.to_thread(self._made, ingredients)
-            self._left |= {base.sha256: _now() for base in self._used.bases.values()}
+            self._make_again_at = _now() + self._settings.retry_every
+            self._left |= {(base.sha256, base.iso.path): _now() for base in self._used.bases.values()}
             self._used = ingredients
             self._publish(makers)
         stock = Stock(makers, {**self._unfit, **self._wrong})
@@ -159,49 +161,58 @@ class StockKeeper:
         loaded = await asyncio.to_thread(found.load)
         bad = {name: str(base) for name, base in loaded.items() if isinstance(base, BaseError)}
         good = {name: base for name, base in loaded.items() if isinstance(base, Base)}
-        # What lies in the very file that is bad now is not the old image any more.
-        kept = {
-            name: base for name, base in self._bases.items() if name in bad and not found.has_replaced(base)
-        }
+        # What lies in the very file that is bad now, or is another one, is not the old image any more.
+        same = {base.sha256 for base in good.values()}
+        lost = [base for base in self._bases.values() if base.sha256 not in same and found.has_replaced(base)]
+        kept = {name: base for name, base in self._bases.items() if name in bad and base not in lost}
+        for base in lost:
+            self._publisher.distrust(base.iso.path)
         for base in good.values():
             self._publisher.trust(base.iso.path)
         self._bases = {**good, **kept}
         self._wrong = {name: why for name, why in self._wrong.items() if name == ALL} | bad
         self._identity = found.identity
-        self._retry_at = _now() + RETRY if bad else 0.0
+        self._retry_at = _now() + self._settings.retry_every if bad else 0.0
         if found.payload is not None and not bad:
             loop = asyncio.get_running_loop()
 
             def report(architecture: str, error: PayloadError | None) -> None:
                 with contextlib.suppress(RuntimeError):  # the loop has ended before this thread
-                    loop.call_soon_threadsafe(self._read_again, architecture, error)
+                    loop.call_soon_threadsafe(self._read_again, found, architecture, error)
 
             self._check = BackgroundCheck(found.payload, report, every=self._settings.verify_every)
             self._check.start()
 
-    def _read_again(self, architecture: str, error: PayloadError | None) -> None:
-        """The background has read what is in use once more."""
-        if error is not None and architecture in self._bases:
-            self._publisher.distrust(self._bases.pop(architecture).iso.path)
+    def _read_again(self, found: Found, architecture: str, error: PayloadError | None) -> None:
+        """The background has read once more what was found."""
+        base = self._bases.get(architecture)
+        if error is not None and base is not None and found.has_replaced(base):
+            del self._bases[architecture]
+            self._publisher.distrust(base.iso.path)
             self._wrong[architecture] = f"the release payload, of which images were made, is damaged: {error}"
-            self._look_now.set()
-        elif error is None and architecture in self._wrong:
+        elif error is not None or architecture in self._wrong:
+            # Gone, and what is used has a second name; or mended.
             self._identity = ""
-            self._look_now.set()
+        else:
+            return
+        self._look_now.set()
 
     # What is made of it
 
     async def _tidy_files(self) -> None:
         """What was made of a base goes when nothing of it is served any more, and no pass can still be at it."""
-        used = {base.sha256 for base in self._used.bases.values()}
-        for sha256 in used:
-            self._left.pop(sha256, None)
-        long_left = [sha256 for sha256, left in self._left.items() if _now() - left > self._settings.linger]
-        for sha256 in long_left:
+        used = {(base.sha256, base.iso.path) for base in self._used.bases.values()}
+        hashes = {sha256 for sha256, _ in used}
+        for key in used:
+            self._left.pop(key, None)
+        long_left = [key for key, left in self._left.items() if _now() - left > self._settings.linger]
+        for sha256, path in long_left:
             files = await asyncio.to_thread(made_of, sha256, self._settings.made)
+            if sha256 in hashes:  # the same image is used, out of another file
+                files = [file for file in files if file == path]
             if not any(self._publisher.reads(file) for file in files):
                 await asyncio.to_thread(forget, files)
-                del self._left[sha256]
+                del self._left[sha256, path]
 
     def _made(self, ingredients: _Ingredients) -> tuple[dict[str, RamdiskMaker], dict[str, str]]:
         """Runs in a thread."""
@@ -209,7 +220,8 @@ class StockKeeper:
         unfit: dict[str, str] = {}
         folder = self._settings.made
         if not self._known.is_set():
-            forget_others(folder, {base.sha256 for base in ingredients.bases.values()})
+            bases = ingredients.bases.values()
+            forget_others(folder, {base.sha256 for base in bases}, {base.iso.path for base in bases})
         for architecture, base in ingredients.bases.items():
             if ingredients.agent is None:
                 break

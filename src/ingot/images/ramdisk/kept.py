@@ -36,7 +36,11 @@ def forget(files: Iterable[Path]) -> None:
             file.unlink()
 
 
-def forget_others(folder: Path, hashes: set[str]) -> None:
-    """Remove what was made of other bases, or half made. For a time when nobody is served from it."""
+def forget_others(folder: Path, hashes: set[str], used: set[Path]) -> None:
+    """Remove what was made of other bases, half made, or is another name of one. For a time when nobody is served from it."""
+
+    def is_other(path: Path) -> bool:
+        return path.name.partition(".")[0] not in hashes or (path.suffix == ".blob" and path not in used)
+
     with suppress(OSError):
-        forget(path for path in folder.iterdir() if path.name.partition(".")[0] not in hashes)
+        forget(path for path in folder.iterdir() if is_other(path))

@@ -1,0 +1,171 @@
+"""What happens to the files under images that are served: written over, moved, taken away, not to be written for a while."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+import pytest_asyncio
+from image_room import HOLD, NEW, build_payload, damage, has, is_ready, largest_blob, running, told
+from ramdisk_parts import saved
+
+from ingot.api.core import NAMESPACES
+from ingot.api.preprovisioningimage import PREPROVISIONING_IMAGES
+from ingot.embedded.server import Running, serve
+from ingot.hosts.beside.ramdisks import what_is_missing
+from ingot.kube import Client
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+NMSTATE = '{"interfaces": [{"name": "eth0", "type": "ethernet", "ipv4": {"enabled": true, "dhcp": true}}]}'
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def api(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
+    async with serve(tmp_path_factory.mktemp("api")) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def client(api: Running) -> AsyncIterator[Client]:
+    async with Client.from_kubeconfig(api.kubeconfig) as client:
+        yield client
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def namespace(client: Client) -> str:
+    name = f"images-{uuid4()}"
+    await client.create(NAMESPACES, {"metadata": {"name": name}})
+    return name
+
+
+@pytest.fixture
+def payload(tmp_path: Path) -> Path:
+    return build_payload(tmp_path / "payload")
+
+
+def folder_of_files(folder: Path, iso: Path) -> Path:
+    """A payload in its other shape: the ISO image and its hash."""
+    folder.mkdir()
+    shutil.copy(iso, folder / "coreos-x86_64.iso")
+    (folder / "coreos-x86_64.iso.sha256").write_text(hashlib.sha256(iso.read_bytes()).hexdigest())
+    return folder
+
+
+def switch(link: Path, target: Path) -> None:
+    beside = link.with_name("next")
+    beside.symlink_to(target)
+    beside.replace(link)
+
+
+async def test_the_same_image_in_another_payload_leaves_urls_and_what_is_behind_them_as_they_were(
+    client: Client, namespace: str, tmp_path: Path, payload: Path
+) -> None:
+    link = tmp_path / "current"
+    link.symlink_to(payload)
+    async with running(client, namespace, tmp_path, payload=link) as room:
+        await room.secret("net", nmstate=NMSTATE)
+        key = await room.ask(networkDataName="net")
+        first = (await room.built(key)).status.image_url
+        await room.secret("net", nmstate=NMSTATE.replace("eth0", "eth1"))
+        second = (await room.built(key, unlike=first)).status.image_url
+        contents = [await room.served(url) for url in (first, second)]
+        # The ISO image lies elsewhere in its file here.
+        switch(link, folder_of_files(tmp_path / "files", tmp_path / "payload-x86_64.iso"))
+        made = tmp_path / "state" / "made"
+        async with asyncio.timeout(60):
+            while True:
+                if any(path.samefile(tmp_path / "files" / "coreos-x86_64.iso") for path in made.iterdir()):
+                    break
+                await asyncio.sleep(0.02)
+        for _ in range(10):
+            assert [await room.served(url) for url in (first, second)] == contents
+            await asyncio.sleep(0.05)
+        assert (await room.get(key)).status.image_url == second
+
+
+async def test_what_was_served_of_a_file_that_was_written_over_is_not_served_any_more(
+    client: Client, namespace: str, tmp_path: Path
+) -> None:
+    iso = saved(tmp_path, name="ipa.iso")
+    async with running(client, namespace, tmp_path, iso=iso) as room:
+        key = await room.ask()
+        before = (await room.built(key)).status.image_url
+        saved(tmp_path, label=NEW, name="ipa.iso")
+        after = await room.built(key, unlike=before)
+        assert after.status.version == NEW
+        await room.not_served(before)
+
+
+async def test_a_file_of_a_payload_that_was_written_over_is_noticed_at_the_next_look(
+    client: Client, namespace: str, tmp_path: Path, payload: Path
+) -> None:
+    async with running(client, namespace, tmp_path, payload=payload) as room:
+        await room.secret("net", nmstate=NMSTATE)
+        key = await room.ask(networkDataName="net")
+        first = (await room.built(key)).status.image_url
+        await room.secret("net", nmstate=NMSTATE.replace("eth0", "eth1"))
+        second = (await room.built(key, unlike=first)).status.image_url
+        whole = damage(largest_blob(payload))
+        await room.refused(key, "damaged")
+        # Also what nobody was told of any more, and still was served.
+        await room.not_served(first)
+        await room.not_served(second)
+        largest_blob(payload).write_bytes(whole)
+        assert (await room.built(key)).status.image_url == second
+
+
+async def test_a_payload_that_was_taken_away_is_not_damage_to_what_is_served_under_its_second_name(
+    client: Client, namespace: str, tmp_path: Path, payload: Path
+) -> None:
+    async with running(client, namespace, tmp_path, payload=payload, verify_every=0.05) as room:
+        key = await room.ask()
+        before = await room.built(key)
+        content = await room.served(before.status.image_url)
+        await asyncio.to_thread(shutil.rmtree, payload / "blobs")
+        await room.until(key, lambda image: has(image, "UpToDate"))
+        for _ in range(10):
+            image = await room.get(key)
+            assert is_ready(image)
+            assert image.status.image_url == before.status.image_url
+            assert await room.served(before.status.image_url) == content
+            await asyncio.sleep(0.05)
+
+
+async def test_an_image_that_is_being_deleted_is_not_advertised_when_it_cannot_be_made_again(
+    client: Client, namespace: str, tmp_path: Path, payload: Path
+) -> None:
+    async with running(client, namespace, tmp_path, payload=payload) as room:
+        key = await room.ask(finalizers=(HOLD,))
+        before = await room.built(key)
+        await room.client.delete(PREPROVISIONING_IMAGES, key)
+        await room.until(key, lambda image: image.metadata.deletion_timestamp is not None)
+        await room.end()
+        build_payload(payload, NEW)
+        await room.start()
+        room.run()
+        image = await room.until(key, lambda image: image.status.image_url != before.status.image_url)
+        # Whoever holds it is told that this is not what was asked for, and lets go.
+        assert what_is_missing(image, network_version="") == "it was built for an earlier request"
+        assert await room.later(before.status.image_url) == 404
+
+
+async def test_what_could_not_be_kept_for_a_while_is_made_when_there_is_room(
+    client: Client, namespace: str, tmp_path: Path, payload: Path
+) -> None:
+    (tmp_path / "state").mkdir()
+    made = tmp_path / "state" / "made"
+    made.write_bytes(b"no folder")
+    async with running(
+        client, namespace, tmp_path, payload=payload, minimal_iso=True, retry_every=0.2
+    ) as room:
+        key = await room.ask()
+        image = await room.refused(key, "cannot be kept")
+        assert told(image, "Error").reason == "ImageBuildInvalid"
+        made.unlink()
+        await room.built(key)

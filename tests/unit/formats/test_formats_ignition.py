@@ -48,6 +48,7 @@ def test_a_config_with_everything_gives_no_warning() -> None:
     [
         (b"", "not JSON"),
         (b"{", "not JSON"),
+        (b"[" * 200_000, "too deep"),
         (b"\xff", "not JSON"),
         (b"[]", r"\$ of the Ignition config is a list; an object is expected"),
         (b"{}", "has no ignition"),

@@ -21,6 +21,7 @@ from ingot.trust import Secret
 
 CONF = "/etc/ironic-python-agent.conf"
 CA = "/etc/ironic-python-agent/ironic.crt"
+ANCHOR = "/etc/pki/ca-trust/source/anchors/ca.crt"
 PULL_SECRET = Secret('{"auths": {"r.example": {"auth": "aHVzaA=="}}}')
 
 
@@ -33,6 +34,15 @@ def agent_reads(ignition: bytes) -> configparser.SectionProxy:
     parser.read_string(files_of(ignition)[CONF].decode())
     assert parser.sections() == []
     return parser["DEFAULT"]
+
+
+def told_to_trust(ignition: bytes) -> bytes:
+    """What lies in the file that the unit puts together for the agent, as far as it comes with the config."""
+    (line,) = [line for line in unit_of(ignition).splitlines() if "/bin/sh -c" in line]
+    command = shlex.split(line.partition("=")[2])[2]
+    assert command.startswith("cat ")
+    files = files_of(ignition)
+    return b"".join(files.get(word, b"") for word in command.partition(" > ")[0].split())
 
 
 def full_settings() -> AgentSettings:
@@ -62,6 +72,14 @@ def test_the_agent_calls_the_api_and_verifies_it() -> None:
     assert told.getboolean("insecure") is False
     assert told["cafile"] == CA
     assert files_of(made(agent_settings(ca=b"CA of Ironic\n")))[CA] == b"CA of Ironic\n"
+
+
+def test_a_bundle_is_in_the_config_once_however_many_read_it() -> None:
+    """That of a whole system fills half of the room that an image has."""
+    ignition = made(agent_settings(ca_bundle=b"CA of the registry\n"))
+    assert agent_reads(ignition)["cafile"] == CA
+    assert [path for path, content in files_of(ignition).items() if b"CA of" in content] == [ANCHOR]
+    assert told_to_trust(ignition) == b"CA of the registry\n"
 
 
 def test_without_a_ca_of_its_own_the_agent_trusts_whom_its_system_trusts() -> None:
@@ -138,8 +156,9 @@ def test_a_config_with_everything() -> None:
     files, modes = files_of(ignition), modes_of(ignition)
     assert unused == []
     assert files["/etc/authfile.json"].decode() == PULL_SECRET.reveal()
-    assert files[CA] == b"CA of Ironic\nCA of the registry\n"
-    assert files["/etc/pki/ca-trust/source/anchors/ca.crt"] == b"CA of the registry\n"
+    assert files[CA] == b"CA of Ironic\n"
+    assert files[ANCHOR] == b"CA of the registry\n"
+    assert told_to_trust(ignition) == b"CA of Ironic\nCA of the registry\n"
     assert files["/etc/containers/registries.conf"] == full_settings().registries_conf
     assert config["passwd"]["users"] == [{"name": "core", "sshAuthorizedKeys": [SSH_KEY]}]
     assert (modes["/etc/authfile.json"], modes[CONF]) == (0o600, 0o644)

@@ -190,6 +190,22 @@ def test_files_are_read_and_looked_into(tmp_path: Path) -> None:
         read(CA_BUNDLE=str(registries))
 
 
+@pytest.mark.parametrize("variable", ["CA_BUNDLE", "IRONIC_CACERT_FILE"])
+def test_a_private_key_beside_a_certificate_does_not_get_into_ramdisks(tmp_path: Path, variable: str) -> None:
+    both = tmp_path / "both.pem"
+    key = "-----BEGIN EC PRIVATE KEY-----\nhush\n-----END EC PRIVATE KEY-----\n"
+    both.write_text(key + Authority(tmp_path / "ca").ca_file.read_text())
+    with pytest.raises(SettingsError, match=rf"{variable}.*private key") as problem:
+        read(**{variable: str(both)})
+    assert "hush" not in str(problem.value)
+
+
+@pytest.mark.parametrize("comment", ["", " Jane Doe's laptop", " jane+work@example:2"])
+def test_an_ssh_key_has_any_comment(comment: str) -> None:
+    key = SSH_KEY.rpartition(" ")[0] + comment
+    assert read(IRONIC_RAMDISK_SSH_KEY=key).ssh_key == key
+
+
 def test_the_rest_of_the_environment() -> None:
     settings = read(
         IRONIC_RAMDISK_SSH_KEY=f" {SSH_KEY}\n",

@@ -125,6 +125,8 @@ def parse_ignition(content: bytes) -> tuple[dict[str, Any], list[str]]:
         config = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise FormatError(f"the Ignition config is not JSON: {error}") from error
+    except RecursionError:
+        raise FormatError("the Ignition config is nested too deep") from None
     warnings: list[str] = []
     _check(config, _CONFIG, "$", warnings)
     version = config["ignition"]["version"]

@@ -16,6 +16,8 @@ from ingot.images.ramdisk.settings import AgentSettings
 CONFIG: Final = "/etc/ironic-python-agent.conf"
 CA: Final = "/etc/ironic-python-agent/ironic.crt"
 """The same in the live system and in the container, where Ironic puts it into ramdisks of its own."""
+ANCHOR: Final = "/etc/pki/ca-trust/source/anchors/ca.crt"
+"""Whom the live system trusts besides."""
 PULL_SECRET: Final = "/etc/authfile.json"  # noqa: S105 - the name of a file
 _TRUSTED: Final = "/run/ironic-agent-ca.crt"
 _SYSTEM_CAS: Final = "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem"
@@ -38,7 +40,7 @@ def agent_config(settings: AgentSettings, *, own_network: bool) -> str:
         f"api_url = {','.join(settings.api_urls)}",
         f"inspection_callback_url = {','.join(inspection)}",
         "insecure = False",
-        *([f"cafile = {CA}"] if trusted(settings) else []),
+        *([f"cafile = {CA}"] if _trusted(settings) else []),
         f"enable_vlan_interfaces = {_vlan_interfaces(settings, own_network=own_network)}",
         "collect_lldp = True",
         # Interfaces that are configured by hand get no address by DHCP, and nobody has to wait for one.
@@ -49,9 +51,9 @@ def agent_config(settings: AgentSettings, *, own_network: bool) -> str:
     return "\n".join([*lines, ""])
 
 
-def trusted(settings: AgentSettings) -> bytes:
-    """Whom the agent trusts, besides those whom every system trusts."""
-    return settings.ca + settings.ca_bundle
+def _trusted(settings: AgentSettings) -> list[str]:
+    """Files of the live system with those whom the agent trusts, besides those whom every system trusts."""
+    return [path for path, content in ((CA, settings.ca), (ANCHOR, settings.ca_bundle)) if content]
 
 
 def _vlan_interfaces(settings: AgentSettings, *, own_network: bool) -> str:
@@ -111,13 +113,14 @@ def _trust_lines(settings: AgentSettings) -> list[str]:
 
     A live system without a list of its own still gets ours, hence the dash.
     """
-    return [f"ExecStartPre=-/bin/sh -c 'cat {CA} {_SYSTEM_CAS} > {_TRUSTED}'"] if trusted(settings) else []
+    ours = _trusted(settings)
+    return [f"ExecStartPre=-/bin/sh -c 'cat {' '.join(ours)} {_SYSTEM_CAS} > {_TRUSTED}'"] if ours else []
 
 
 def _podman(settings: AgentSettings, *, hostname: str, own_network: bool) -> Sequence[str]:
     mounts = [
         _mount(CONFIG, "/etc/ironic-python-agent/ignition.conf", read_only=True),
-        *([_mount(_TRUSTED, CA, read_only=True)] if trusted(settings) else []),
+        *([_mount(_TRUSTED, CA, read_only=True)] if _trusted(settings) else []),
         _mount("/dev"),
         _mount("/sys"),
         _mount("/run/dbus/system_bus_socket"),

@@ -29,7 +29,7 @@ IMAGE_REFERENCE: Final = re.compile(
     r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?"
 )
 _SSH_KEY: Final = re.compile(
-    r"(ssh-(rsa|ed25519|dss)|ecdsa-sha2-nistp\d+|sk-[a-z0-9@.\-]+) [A-Za-z0-9+/]+=*( [A-Za-z0-9@._\-]+)?"
+    r"(ssh-(rsa|ed25519|dss)|ecdsa-sha2-nistp\d+|sk-[a-z0-9@.\-]+) [A-Za-z0-9+/]+=*( [^\x00-\x1f\x7f]+)?"
 )
 _NO_PROXY_ITEM: Final = re.compile(r"[A-Za-z0-9.:/_*\[\]-]+")
 _YES: Final = frozenset({"true", "yes", "on", "1"})
@@ -132,7 +132,9 @@ def pull_secret(variable: str, text: str) -> Secret:
 
 
 def certificates(variable: str, content: bytes) -> bytes:
-    """One or more certificates, PEM."""
+    """One or more certificates, PEM, and nothing that is not for everybody: it gets into every ramdisk."""
+    if b"PRIVATE KEY" in content:
+        raise SettingsError(f"{variable} names a file with a private key; expected certificates alone.")
     try:
         x509.load_pem_x509_certificates(content)
     except ValueError as error:

@@ -35,10 +35,10 @@ def agent_ignition(settings: AgentSettings, *, hostname: str, keyfiles: Mapping[
         config.add_file(f"{CONNECTIONS}/{file_name}", content, mode=0o600, overwrite=True)
     if settings.pull_secret:
         _add(config, agent_files.PULL_SECRET, settings.pull_secret.reveal(), 0o600)
-    if trusted := agent_files.trusted(settings):
-        config.add_file(agent_files.CA, trusted, mode=0o644)
+    if settings.ca:
+        config.add_file(agent_files.CA, settings.ca, mode=0o644)
     if settings.ca_bundle:
-        config.add_file("/etc/pki/ca-trust/source/anchors/ca.crt", settings.ca_bundle, mode=0o644)
+        config.add_file(agent_files.ANCHOR, settings.ca_bundle, mode=0o644)
     _add(config, "/etc/NetworkManager/conf.d/clientid.conf", agent_files.CLIENT_ID, 0o644)
     if settings.ntp_servers:
         lines = "".join(f"server {server} iburst\n" for server in settings.ntp_servers)

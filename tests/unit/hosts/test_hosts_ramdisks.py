@@ -182,6 +182,26 @@ async def test_a_provisioned_host_needs_no_ramdisk(rack: Rack, key: Key) -> None
 
 
 @OWN
+async def test_a_live_image_that_is_started_waits_for_no_ramdisk_and_is_none(rack: Rack, key: Key) -> None:
+    rack.backend.hold("provision", Busy("inserting the medium"))
+    await rack.host(image={"url": "https://images.example/live.iso", "format": "live-iso"})
+    await is_waited_for(rack, key)
+    await build(rack, key, version="fedora-coreos-43")
+    await rack.until(key, lambda host: "inserting the medium" in str(host.status.conditions))
+    assert (await rack.get(key)).status.ramdisk is None, "nothing was booted but the live image"
+    await rack.client.patch(
+        PREPROVISIONING_IMAGES, key, {"status": {"conditions": [condition("Error")]}}, subresource="status"
+    )
+    rack.backend.tell(key)
+    await rack.settle()
+    host = await rack.get(key)
+    assert (host.state, host.status.error_message) == ("provisioning", "")
+    rack.backend.let_go("provision")
+    rack.backend.tell(key)
+    await rack.until_well(key, "provisioned")
+
+
+@OWN
 async def test_an_image_that_is_deleted_is_used_while_it_is_needed_and_let_go_afterwards(
     rack: Rack, key: Key
 ) -> None:

@@ -11,12 +11,13 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
+from ingot.hosts.beside.ramdisks import starts_live_image
 from ingot.hosts.host_pass import Pass
 
 
 def note_boot(p: Pass, *, since: datetime | None, again: bool = False) -> None:
     """The back end is at what it boots the host for, which was begun then. `again`: it was told to begin it anew just now."""
-    if p.boots is None:
+    if p.boots is None or starts_live_image(p.current):
         return
     noted = p.status.ramdisk
     last = noted.booted_at if noted is not None else p.tools.boots_noted.get(p.key)

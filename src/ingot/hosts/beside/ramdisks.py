@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ingot.api.baremetalhost import BareMetalHost, ErrorType, OperationalStatus, State
 from ingot.api.inspection import inspection_mode
-from ingot.api.installed import RUNS_A_SYSTEM
+from ingot.api.installed import RUNS_A_SYSTEM, deploy_method
 from ingot.api.meta import Condition, Key, Malformed
 from ingot.api.preprovisioningimage import (
     HOST_FINALIZER,
@@ -72,7 +72,19 @@ async def ramdisk(p: Pass) -> Ramdisk | Block | Wait:
     if not may_boot(p.current):
         await _let_go(p)
         return Ramdisk()
-    return await _own(p)
+    found = await _own(p)
+    if isinstance(found, Block | Wait) and starts_live_image(p.current):
+        # It is not booted now; the back end only wants to know of one.
+        image = p.tools.companions.ramdisks.get(p.key)
+        return _built(image) if image is not None and image.status.image_url else found
+    return found
+
+
+def starts_live_image(host: BareMetalHost) -> bool:
+    """Whether the host is being provisioned with an image that is booted as it is, without a ramdisk before it."""
+    image, custom = host.status.last_attempted_image, host.status.provisioning.custom_deploy
+    live = image is not None and image.format == "live-iso" and not deploy_method(image, custom)
+    return live and host.state is State.PROVISIONING
 
 
 async def _own(p: Pass) -> Ramdisk | Block | Wait:
@@ -110,6 +122,10 @@ async def _own(p: Pass) -> Ramdisk | Block | Wait:
             f"waiting for the ramdisk that is built for this host: {missing} in PreprovisioningImage {p.key.name}"
         )
     # A host that is available boots nothing now: until the image that it needs is there, it keeps the one it had.
+    return _built(image)
+
+
+def _built(image: PreprovisioningImage) -> Ramdisk:
     made = image.status
     if not made.image_url:
         return Ramdisk()

@@ -1,21 +1,22 @@
 """Kills a process with SIGKILL at one step of its work after the other, and looks at what it leaves behind.
 
-    python release_kills.py SCENARIO FOLDER
+    python release_kills.py SCENARIO FOLDER [SEED]
 
 A step is anything that touches the file system, as Python's audit events tell. For each of them a child is forked, works, and is
-killed just before that step; then the folder must be fit for whoever serves it, and doing the work again must end well. It is
-a process of its own because children are forked from it, which no process with threads should do.
+killed just before that step; then the folder must be fit for whoever serves it, and doing the work again must end well. With a
+seed, some of the steps are drawn by it. It is a process of its own because children are forked from it, which no process with
+threads should do.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import random
 import shutil
 import signal
 import sys
 from collections.abc import Callable
-from itertools import count
 from pathlib import Path
 
 from release_room import payload_in
@@ -28,33 +29,46 @@ from ingot.images.release.unpacking import CURRENT, Wish, check_unpacked, unpack
 
 STEPS = ("open", "os.rename", "os.symlink", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.link")
 OLD, NEW = "fedora-coreos-1", "fedora-coreos-2"
+SOME = 10
 
 
-def dies_at(step: int, work: Callable[[], None]) -> bool:
-    """Whether a child that does the work dies before it is done, when it is killed at this step."""
+def killed_at(step: int | None, work: Callable[[], None]) -> tuple[bool, int]:
+    """Have a child do the work and be killed at this step, or never: whether it was, and how many steps it took."""
+    reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        left = step
 
         def hook(event: str, _: tuple[object, ...]) -> None:
-            nonlocal left
+            nonlocal step
             if event in STEPS:
-                left -= 1
-                if left < 0:
+                if step == 0:
                     os.kill(os.getpid(), signal.SIGKILL)
+                step = None if step is None else step - 1
+                os.write(writing, b".")
 
         sys.addaudithook(hook)
         work()
         os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        steps = len(pipe.read())
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         assert os.WTERMSIG(status) == signal.SIGKILL
-        return True
+        return True, steps
     assert os.WEXITSTATUS(status) == 0, "the work failed"
-    return False
+    return False, steps
 
 
-def unpacking(folder: Path) -> int:
+def steps_of(work: Callable[[], None], seed: int | None) -> list[int | None]:
+    """When to kill it: at each of its steps, or at some; and not at all."""
+    _, count = killed_at(None, work)
+    every = range(count)
+    assert len(every) > 2 * SOME
+    return [*(every if seed is None else random.Random(seed).sample(every, SOME)), None]
+
+
+def unpacking(folder: Path, seed: int | None) -> int:
     """An upgrade of what was unpacked, with another architecture gone and other kernel arguments."""
     old = Payload.open(payload_in(folder / "old", ("x86_64", "aarch64"), OLD).folder)
     new = Payload.open(payload_in(folder / "new", ("x86_64",), NEW).folder)
@@ -64,18 +78,18 @@ def unpacking(folder: Path) -> int:
     def work() -> None:
         unpack(new, target, Wish(arguments=["console=ttyS0"], parts=Parts.IMAGE_BUILD))
 
-    for step in count():
+    shutil.copytree(before, target, symlinks=True)
+    killed = 0
+    for step in steps_of(work, seed):
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(before, target, symlinks=True)
-        died = dies_at(step, work)
+        killed += killed_at(step, work)[0]
         check_fit_to_serve(target)
         work()
         assert check_unpacked(target).versions == {"x86_64": NEW}
         assert not (target / "coreos-aarch64.iso").is_symlink()
         assert not list(target.glob(".*")), "something was left half written"
-        if not died:
-            return step
-    raise AssertionError
+    return killed
 
 
 def check_fit_to_serve(target: Path) -> None:
@@ -89,7 +103,7 @@ def check_fit_to_serve(target: Path) -> None:
     assert all(path.resolve().parent == current for path in names)
 
 
-def mirroring(folder: Path) -> int:
+def mirroring(folder: Path, seed: int | None) -> int:
     """Another payload into the folder of one that is served."""
     old = payload_in(folder / "old", ("x86_64",), OLD)
     new = payload_in(folder / "new", ("x86_64",), NEW)
@@ -98,11 +112,13 @@ def mirroring(folder: Path) -> int:
     def work() -> None:
         asyncio.run(mirror(FolderPlace(new.folder), FolderPlace(target)))
 
-    for step in count():
+    shutil.copytree(old.folder, target)
+    killed = 0
+    for step in steps_of(work, seed):
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(old.folder, target)
         served = Payload.open(target)
-        died = dies_at(step, work)
+        killed += killed_at(step, work)[0]
         served.verify("x86_64")
         found = Payload.open(target)
         found.verify("x86_64")
@@ -111,11 +127,11 @@ def mirroring(folder: Path) -> int:
         Payload.open(target).verify("x86_64")
         assert Payload.open(target).digest == new.root().digest
         assert not list(target.rglob(".*")), "something was left half written"
-        if not died:
-            return step
-    raise AssertionError
+    return killed
 
 
 if __name__ == "__main__":
-    steps = {"unpacking": unpacking, "mirroring": mirroring}[sys.argv[1]](Path(sys.argv[2]))
-    print(f"killed at {steps} steps")
+    scenario, where, *drawn_by = sys.argv[1:]
+    seed = int(drawn_by[0]) if drawn_by else None
+    killed = {"unpacking": unpacking, "mirroring": mirroring}[scenario](Path(where), seed)
+    print(f"killed at {killed} steps")

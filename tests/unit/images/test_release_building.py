@@ -139,8 +139,7 @@ def test_the_tool_in_the_image_runs_also_under_the_name_of_coreos_installer(tmp_
         return subprocess.run(command, capture_output=True, text=True, check=True, cwd="/").stdout
 
     assert "ignition.platform.id=metal" in run("coreos-installer", "iso", "kargs", "show", str(iso))
-    assert "fedora-coreos-38" in run("ingot", "release", "show", str(root / "coreos"))
-    run("ingot", "release", "unpack", str(root / "coreos"), str(tmp_path / "images"))
+    assert "unpacked" in run("ingot", "release", "unpack", str(root / "coreos"), str(tmp_path / "images"))
     assert (tmp_path / "images" / "ironic-python-agent_x86_64.kernel").read_bytes()
 
 

@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import os
 import ssl
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from ingot.images.fetching import (
     Unreachable,
     Unwritable,
     Wanted,
+    write_whole,
 )
 from ingot.trust import Authority
 
@@ -494,3 +496,25 @@ async def test_a_small_document_is_read_through_bad_weather_and_within_a_limit(s
             await fetcher.read(server.url("/nothing"), limit=1)
         with pytest.raises(Refused, match="not an http or https URL"):
             await fetcher.read("file:///etc/passwd", limit=1)
+
+
+def test_two_who_write_the_same_small_file_at_once_leave_one_of_both_whole(tmp_path: Path) -> None:
+    """Two architectures are fetched into one folder at the same time: both keep the metadata there."""
+    path, errors = tmp_path / "coreos-stream.json", []
+    contents = {bytes([64 + number]) * 200_000 for number in range(4)}
+
+    def writes(content: bytes) -> None:
+        try:
+            for _ in range(10):
+                write_whole(path, content)
+                assert path.read_bytes() in contents, "half of a file, or parts of two"
+        except Exception as error:  # all that goes wrong in a thread is for the test to see
+            errors.append(error)
+
+    threads = [threading.Thread(target=writes, args=(content,)) for content in contents]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert [found.name for found in tmp_path.iterdir()] == [path.name]

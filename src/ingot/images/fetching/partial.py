@@ -25,6 +25,7 @@ import msgspec
 from ingot.images.fetching.errors import Unwritable
 from ingot.images.fetching.threads import in_thread
 from ingot.images.fetching.wanted import Fetched
+from ingot.trust.files import write_public
 
 _CHUNK: Final = 4 << 20
 _NOTE_LIMIT: Final = 64 << 10
@@ -188,11 +189,9 @@ def digest_of(path: Path) -> tuple[str, int] | None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """A small file, whole or not at all."""
-    temporary = path.with_name(f".{path.name}.part")
+    """A small file, whole or not at all, also when several write it at once."""
     with _worded(path):
-        _write_new(temporary, content)
-        temporary.replace(path)
+        write_public(path, content)
         sync_folder(path.parent)
 
 

@@ -81,7 +81,7 @@ def _one(request: Request, image: Image, part: Part) -> Answer:
     return Answer(206, _head(request, 206, fields), image.part(*part))
 
 
-def _several(request: Request, image: Image, parts: tuple[Part, ...]) -> Answer:
+def _several(request: Request, image: Image, parts: list[Part]) -> Answer:
     # The boundary is as good as any: who wrote the image could not know the tag of what was written.
     boundary = f"part-{image.etag}"
     pieces: list[Piece] = []
@@ -94,7 +94,7 @@ def _several(request: Request, image: Image, parts: tuple[Part, ...]) -> Answer:
     return Answer(206, _head(request, 206, fields), pieces)
 
 
-def _parts(request: Request, image: Image) -> tuple[Part, ...] | None:
+def _parts(request: Request, image: Image) -> list[Part] | None:
     wanted = request.fields.get("range")
     if wanted is None or request.method != "GET":
         return None

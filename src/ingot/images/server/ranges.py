@@ -23,17 +23,17 @@ class Unsatisfiable(Exception):
     """None of what was asked for is there."""
 
 
-def parts_wanted(header: str, size: int) -> tuple[Part, ...] | None:
+def parts_wanted(header: str, size: int) -> list[Part] | None:
     """The parts, in the order asked for; None for the whole image."""
     unit, equals, specs = header.partition("=")
     if not equals or unit.strip().lower() != "bytes":
         return None
     parts = [_part(spec, size) for word in specs.split(",") if (spec := word.strip(" \t"))]
-    there = tuple(part for part in parts if part is not None)
+    there = [part for part in parts if part is not None]
     if not there:
         raise Unsatisfiable
     # Parts that overlap can make a small request very large; who asks for all of it may as well have it once.
-    if len(parts) > MOST_PARTS or sum(part.length for part in there) > size:
+    if len(parts) > 1 and (len(parts) > MOST_PARTS or sum(part.length for part in there) > size):
         return None
     return there
 

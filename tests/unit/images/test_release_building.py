@@ -15,7 +15,17 @@ from pathlib import Path
 import pytest
 from release_room import TWO, files_in, flip, payload_in, publish
 
-from ingot.formats.oci import ContainerConfig, Index, LayerKind, Manifest, decode_config
+from ingot.formats.oci import (
+    ContainerConfig,
+    Descriptor,
+    Index,
+    LayerKind,
+    Manifest,
+    MediaType,
+    Platform,
+    decode_config,
+    encode,
+)
 from ingot.images.region import Region
 from ingot.images.release import ReleaseError
 from ingot.images.release.assembling import (
@@ -161,6 +171,44 @@ def test_a_folder_that_does_not_hold_our_tool_is_refused(tmp_path: Path) -> None
     assert [file.path for file in given_tool(tmp_path) if file.kind is LayerKind.FILE] == [
         "usr/lib/ingot/ingot/__init__.py"
     ]
+
+
+def test_the_tool_does_not_depend_on_who_may_write_to_its_files(tmp_path: Path) -> None:
+    """A checkout has the modes that the umask of its owner left."""
+    package = tmp_path / "ingot"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "run").write_text("")
+    found = []
+    for plain, executable in ((0o644, 0o755), (0o664, 0o775), (0o600, 0o700)):
+        package.chmod(executable)
+        (package / "__init__.py").chmod(plain)
+        (package / "run").chmod(executable)
+        found.append({file.path: file.mode for file in given_tool(tmp_path)})
+    assert found[0] == found[1] == found[2]
+    assert list(found[0].values()) == [0o755, 0o644, 0o755]
+
+
+def test_the_base_is_that_of_linux(tmp_path: Path) -> None:
+    layout = Layout(tmp_path / "base")
+    with layout.writing():
+        images = {
+            system: add_image(layout, [], architecture="x86_64", config=ContainerConfig(user=system))
+            for system in ("windows", "linux")
+        }
+        named = tuple(
+            Descriptor(
+                media_type=image.media_type,
+                digest=image.digest,
+                size=image.size,
+                platform=Platform(architecture="amd64", os=system),
+            )
+            for system, image in images.items()
+        )
+        layout.point_to(layout.add(encode(Index(manifests=named)), MediaType.INDEX))
+    found = base_image(layout, "x86_64").config.config
+    assert found is not None
+    assert found.user == "linux"
 
 
 def test_an_image_on_top_of_another_has_what_both_say(tmp_path: Path) -> None:

@@ -10,10 +10,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from release_room import files_in, flip, payload_in
 from small_registry import PASSWORD, TOKEN, USER, SmallRegistry, small_registry
 from unruly_server import proxying
 
+from ingot.cli.main import main
 from ingot.formats.oci import MediaType, digest_of, parse_reference
 from ingot.images.fetching import Patience
 from ingot.images.release import (
@@ -407,3 +409,13 @@ async def test_a_reader_of_the_folder_never_sees_half_a_payload(tmp_path: Path) 
 )
 async def test_a_person_means_a_folder_or_a_registry(text: str, kind: type[object]) -> None:
     assert type(place_of(text, RegistrySession(RegistrySettings()))) is kind
+
+
+async def test_what_is_verified_is_what_is_told_although_the_tag_moves_meanwhile(layout: Layout) -> None:
+    async with small_registry() as registry:
+        await pushed(layout, registry)
+        asked = ["release", "verify", "--plain-http", f"{registry.host}/coreos/payload:44"]
+        done = await asyncio.to_thread(CliRunner().invoke, main, asked)
+        assert done.exit_code == 0, done.output
+        assert f"{layout.root().digest}, verified" in done.stdout
+        assert registry.count("GET", "/manifests/44") == 1

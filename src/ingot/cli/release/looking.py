@@ -23,8 +23,10 @@ from ingot.cli.release.shown import (
 )
 
 if TYPE_CHECKING:
+    from ingot.formats.oci import Descriptor
     from ingot.images.fetching import Progress
-    from ingot.images.release.places import FolderPlace, RegistryPlace
+    from ingot.images.release import Payload
+    from ingot.images.release.places import RegistryPlace
 
 
 class ImageReport(msgspec.Struct, rename="camel", kw_only=True):
@@ -76,13 +78,14 @@ def verify(payload: str, registry: RegistryOptions, output: str) -> None:
 
 
 async def _shown(payload: str, registry: RegistryOptions) -> PayloadReport:
+    from ingot.images.release import Payload
     from ingot.images.release.places import FolderPlace, place_of
 
     async with registry.session() as session:
         place = place_of(payload, session)
         if isinstance(place, FolderPlace):
-            return _in_folder(place.layout.folder)
-        return await _in_registry(place)
+            return _in_folder(Payload.open(place.layout.folder))
+        return await _in_registry(place, await place.root())
 
 
 async def _verified(
@@ -94,8 +97,9 @@ async def _verified(
     async with registry.session() as session:
         place = place_of(payload, session)
         if not isinstance(place, FolderPlace):
-            await _read_all(place, tell)
-            report = await _in_registry(place)
+            root = await place.root()  # once: a tag may get another meaning while a gigabyte is read
+            await _read_all(place, root, tell)
+            report = await _in_registry(place, root)
         elif (place.layout.folder / CURRENT).is_symlink():
             report = _unpacked(place.layout.folder, tell)
         else:
@@ -104,22 +108,19 @@ async def _verified(
     return report
 
 
-def _in_folder(folder: Path) -> PayloadReport:
-    from ingot.images.release.payload import Payload
-
-    payload = Payload.open(folder)
+def _in_folder(payload: Payload) -> PayloadReport:
     images = [
         ImageReport(
             architecture=image.architecture, version=image.version, sha256=image.sha256, size=image.iso.length
         )
         for image in payload.images.values()
     ]
-    return PayloadReport(where=str(folder), digest=payload.digest, images=images, verified=False)
+    return PayloadReport(where=str(payload.folder), digest=payload.digest, images=images, verified=False)
 
 
 def _verified_folder(folder: Path, tell: Callable[[Progress], None]) -> PayloadReport:
     from ingot.images.fetching import Progress
-    from ingot.images.release.payload import Payload
+    from ingot.images.release import Payload
 
     payload = Payload.open(folder)
     for architecture, image in payload.images.items():
@@ -131,7 +132,7 @@ def _verified_folder(folder: Path, tell: Callable[[Progress], None]) -> PayloadR
             tell(Progress(name=name, done=done, total=max(total, done)))
 
         payload.verify(architecture, more)
-    return _in_folder(folder)
+    return _in_folder(payload)
 
 
 def _unpacked(folder: Path, tell: Callable[[Progress], None]) -> PayloadReport:
@@ -150,12 +151,11 @@ def _unpacked(folder: Path, tell: Callable[[Progress], None]) -> PayloadReport:
     return PayloadReport(where=str(folder), digest=f"sha256:{stamp.key}", images=images, verified=False)
 
 
-async def _in_registry(place: RegistryPlace) -> PayloadReport:
+async def _in_registry(place: RegistryPlace, root: Descriptor) -> PayloadReport:
     from ingot.formats.oci import Manifest, decode_config, decode_document
     from ingot.images.release.mirroring import walk
     from ingot.images.release.payload import SHA256_LABEL
 
-    root = await place.root()
     images = []
     async for descriptor, content in walk(place, root):
         match decode_document(content, descriptor.media_type):
@@ -178,14 +178,14 @@ async def _in_registry(place: RegistryPlace) -> PayloadReport:
     return PayloadReport(where=str(place), digest=root.digest, images=images, verified=False)
 
 
-async def _read_all(place: FolderPlace | RegistryPlace, tell: Callable[[Progress], None]) -> None:
+async def _read_all(place: RegistryPlace, root: Descriptor, tell: Callable[[Progress], None]) -> None:
     from ingot.images.fetching import Progress
     from ingot.images.release import PayloadDamaged
     from ingot.images.release.mirroring import blobs_of, walk
 
     blobs = {
         blob.digest: blob
-        async for descriptor, content in walk(place, await place.root())
+        async for descriptor, content in walk(place, root)
         for blob in blobs_of(descriptor, content)
     }
     for blob in blobs.values():

@@ -172,7 +172,11 @@ def base_image(layout: Layout, architecture: str) -> BaseImage:
     match layout.document(root):
         case Index(manifests=manifests):
             wanted = go_name(architecture)
-            found = [one for one in manifests if one.platform and one.platform.architecture == wanted]
+            found = [
+                one
+                for one in manifests
+                if one.platform and (one.platform.os, one.platform.architecture) == ("linux", wanted)
+            ]
             if not found:
                 raise ReleaseError(f"the base image in {layout.folder} has nothing for {architecture}")
             root = found[0]

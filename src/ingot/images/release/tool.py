@@ -10,11 +10,13 @@ import platform
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, version
 from pathlib import Path
 from typing import Final
 
 import ingot
+from ingot.formats.oci import LayerKind
 from ingot.images.region import Region
 from ingot.images.release.assembling import LayerFile, tree
 from ingot.images.release.errors import ReleaseError
@@ -27,6 +29,7 @@ INSTALLER: Final = "usr/bin/coreos-installer"
 _LEFT_OUT: Final = frozenset({"cel-expr-python", "jsonschema-rs"})
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _EXECUTABLE: Final = 0o755
+_PLAIN: Final = 0o644
 
 _LAUNCHER: Final = """#!/usr/bin/env python3
 import os
@@ -76,16 +79,12 @@ def given_tool(folder: Path) -> Iterator[LayerFile]:
         raise ReleaseError(
             f"{folder} does not hold our tool: there is no ingot/__init__.py in it. It is what `pip install --target` makes"
         )
-    for file in tree(folder, HOME):
-        if not _compiled(file.path):
-            yield file
+    yield from _files(folder, HOME)
 
 
 def _package() -> Iterator[LayerFile]:
     """Our own files, also where they are run from a checkout."""
-    for file in tree(Path(ingot.__file__).parent, f"{HOME}/ingot"):
-        if not _compiled(file.path):
-            yield file
+    yield from _files(Path(ingot.__file__).parent, f"{HOME}/ingot")
     # By this the command knows its version.
     metadata = distribution("ingot").read_text("METADATA") or ""
     yield LayerFile(f"{HOME}/ingot-{tool_version()}.dist-info/METADATA", metadata.encode())
@@ -112,9 +111,18 @@ def _installed(needed: Distribution) -> Iterator[LayerFile]:
     for file in needed.files or []:
         path = Path(str(file.locate()))
         if ".." not in file.parts and not _compiled(str(file)) and path.is_file():
-            yield LayerFile(
-                f"{HOME}/{file.as_posix()}", Region.whole(path), path.stat().st_mode & 0o777 | 0o444
-            )
+            yield LayerFile(f"{HOME}/{file.as_posix()}", Region.whole(path), _mode(path.stat().st_mode))
+
+
+def _files(folder: Path, under: str) -> Iterator[LayerFile]:
+    for file in tree(folder, under):
+        if not _compiled(file.path):
+            yield file if file.kind is LayerKind.SYMLINK else replace(file, mode=_mode(file.mode))
+
+
+def _mode(found: int) -> int:
+    """Whether it can be run, and nothing that the umask of whoever installed it had a say in."""
+    return _EXECUTABLE if found & 0o100 else _PLAIN
 
 
 def _compiled(path: str) -> bool:

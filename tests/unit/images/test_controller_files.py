@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import hashlib
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -15,6 +17,7 @@ from image_room import HOLD, NEW, build_payload, damage, has, is_ready, largest_
 from ramdisk_parts import saved
 
 from ingot.api.core import NAMESPACES
+from ingot.api.crd import all_crds
 from ingot.api.preprovisioningimage import PREPROVISIONING_IMAGES
 from ingot.embedded.server import Running, serve
 from ingot.hosts.beside.ramdisks import what_is_missing
@@ -169,3 +172,53 @@ async def test_what_could_not_be_kept_for_a_while_is_made_when_there_is_room(
         assert told(image, "Error").reason == "ImageBuildInvalid"
         made.unlink()
         await room.built(key)
+
+
+# The API of others
+
+
+class CountingClient(Client):
+    """Counts what is written to statuses of images."""
+
+    written = 0
+
+    async def patch(self, *given: Any, **more: Any) -> Any:
+        self.written += more.get("subresource") == "status"
+        return await super().patch(*given, **more)
+
+
+def published_definitions() -> list[dict[str, Any]]:
+    """Ours without the field that the published PreprovisioningImage does not have."""
+    definitions = [copy.deepcopy(dict(definition)) for definition in all_crds()]
+    (images,) = [each for each in definitions if each["spec"]["names"]["plural"] == "preprovisioningimages"]
+    for version in images["spec"]["versions"]:
+        del version["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]["version"]
+    return definitions
+
+
+async def test_where_the_api_drops_the_version_it_is_not_written_again_and_again(
+    tmp_path: Path, payload: Path
+) -> None:
+    async with (
+        serve(tmp_path / "api", crds=published_definitions()) as api,
+        CountingClient.from_kubeconfig(api.kubeconfig) as client,
+        running(client, "default", tmp_path, payload=payload) as room,
+    ):
+        keys = [await room.ask(f"h{number}") for number in range(5)]
+        for key in keys:
+            assert (await room.built(key)).status.version == ""
+        before = client.written
+        for key in keys:
+            await room.change(key, {"metadata": {"labels": {"rack": "r7"}}})
+        await room.restart()
+        for key in keys:
+            await room.served((await room.get(key)).status.image_url)
+        # The first passes after a restart find out once more.
+        found_out = client.written - before
+        assert found_out <= len(keys)
+        for turn in range(3):
+            for key in keys:
+                await room.change(key, {"metadata": {"labels": {"rack": f"r{turn}"}}})
+        await room.built(await room.ask("last"))
+        await asyncio.sleep(0.3)
+        assert client.written - before <= found_out + 1

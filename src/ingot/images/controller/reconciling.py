@@ -15,6 +15,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
+from msgspec.structs import replace
+
 from ingot.api.core import SECRETS, SecretObject
 from ingot.api.meta import Key, Malformed, PartialObjectMetadata
 from ingot.api.preprovisioningimage import (
@@ -73,6 +75,8 @@ class ImageReconciler:
         self._architecture = architecture
         self._clock = clock
         self._owners: dict[Key, str] = {}
+        self._version_is_dropped = False
+        """An API with the published schema has no such field: whoever writes it in vain should stop."""
         self.told: Final[dict[Key, PreprovisioningImageStatus]] = {}
 
     async def __call__(self, key: Key) -> Done | Again:
@@ -186,6 +190,8 @@ class ImageReconciler:
     async def _tell(self, image: PreprovisioningImage, outcome: Outcome) -> PreprovisioningImageStatus:
         before = image.status
         after = status_of(before, outcome, generation=image.metadata.generation, at=self._clock())
+        if self._version_is_dropped:
+            after = replace(after, version="")
         patch = status_patch(before, after)
         self.told[image.key] = after
         if patch is not None:
@@ -196,6 +202,7 @@ class ImageReconciler:
                 subresource="status",
                 resource_version=image.metadata.resource_version,
             )
+            self._version_is_dropped |= bool(after.version) and not written.status.version
             self.told[image.key] = after = written.status
             self._images.observe(written)
             self._record(image, before, after)

@@ -34,6 +34,8 @@ class SmallRegistry:
     """Method, path, and what authorized it."""
     refuse: dict[str, list[int]] = field(default_factory=dict)
     """By method: statuses to answer with instead, one after the other."""
+    says: tuple[int, bytes] | None = None
+    """The answer to any question, instead."""
     cut_downloads: list[int] = field(default_factory=list)
     """After how many bytes the next downloads are cut."""
     cut_uploads: list[int] = field(default_factory=list)
@@ -93,6 +95,8 @@ class _Routes:
     async def at_the_door(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         registry = self.registry
         registry.asked.append((request.method, request.path, request.headers.get("Authorization")))
+        if registry.says is not None:
+            return web.Response(status=registry.says[0], body=registry.says[1])
         if statuses := registry.refuse.get(request.method):
             return web.Response(status=statuses.pop(0), headers={"Retry-After": "0"})
         if request.path.startswith("/v2/") and (refused := self.check(request)) is not None:

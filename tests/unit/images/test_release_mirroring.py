@@ -411,6 +411,29 @@ async def test_a_person_means_a_folder_or_a_registry(text: str, kind: type[objec
     assert type(place_of(text, RegistrySession(RegistrySettings()))) is kind
 
 
+async def test_what_a_registry_says_cannot_write_to_the_terminal(layout: Layout, tmp_path: Path) -> None:
+    told = {"errors": [{"code": "DENIED", "message": "\x1b[2J\x1b]0;gone\x07"}]}
+    async with small_registry() as registry:
+        registry.says = 418, json.dumps(told).encode()
+        with pytest.raises(RegistryRefused, match="418: DENIED") as caught:
+            await pulled(registry, tmp_path / "back")
+        assert str(caught.value).isprintable()
+
+
+async def test_wrong_bytes_are_fetched_once_where_nothing_was_left_from_before(
+    layout: Layout, tmp_path: Path
+) -> None:
+    image = Payload.open(layout.folder).images["x86_64"]
+    async with small_registry() as registry:
+        await pushed(layout, registry)
+        digest = f"sha256:{image.iso.path.name}"
+        registry.blobs[digest] = bytes(len(registry.blobs[digest]))
+        registry.asked.clear()
+        with pytest.raises(PayloadDamaged, match="hands out other bytes"):
+            await pulled(registry, tmp_path / "back")
+        assert registry.count("GET", digest) == 1
+
+
 async def test_what_is_verified_is_what_is_told_although_the_tag_moves_meanwhile(layout: Layout) -> None:
     async with small_registry() as registry:
         await pushed(layout, registry)

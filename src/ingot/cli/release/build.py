@@ -130,7 +130,7 @@ def _stream(named: str | None, first: str) -> StreamFile | None:
     """The stream metadata that is named, else what `ingot release fetch` leaves beside the ISO images."""
     from ingot.images.release.building import STREAM_FILE, StreamFile
 
-    beside = Path(first.partition("=")[2] or first).with_name(STREAM_FILE)
+    beside = _apart(first)[1].with_name(STREAM_FILE)
     if named is None and not beside.is_file():
         return None
     return StreamFile((Path(named) if named else beside).read_bytes())
@@ -138,32 +138,36 @@ def _stream(named: str | None, first: str) -> StreamFile | None:
 
 def _named(isos: tuple[str, ...], stream: StreamFile | None) -> dict[str, Path]:
     """The ISO images by architecture: as it is said, else by their hashes in the stream metadata."""
-    from ingot.images.release.building import sha256_of
-
     found: dict[str, Path] = {}
     for text in isos:
-        architecture, equals, rest = text.partition("=")
-        if equals and "/" not in architecture:
-            path = Path(rest)
-        elif stream is None:
-            raise click.UsageError(
-                f"{text}: say for which architecture it is (x86_64={text}), or give --stream"
-            )
-        else:
-            path = Path(text)
-            _say(f"{text}: reading, to know its architecture by its hash")
-            sha256 = sha256_of(path)
-            known = stream.architecture_of(sha256)
-            if known is None:
-                raise click.ClickException(
-                    f"{text} has the sha256 {sha256}, which no ISO image of the stream {stream.stream.name} has. It is damaged, "
-                    "or of another release"
-                )
-            architecture = known
+        said, path = _apart(text)
+        architecture = said or _recognized(path, stream)
         if architecture in found:
             raise click.UsageError(f"{found[architecture]} and {path} are both for {architecture}")
         found[architecture] = path
     return found
+
+
+def _recognized(iso: Path, stream: StreamFile | None) -> str:
+    from ingot.images.release.building import sha256_of
+
+    if stream is None:
+        raise click.UsageError(f"{iso}: say for which architecture it is (x86_64={iso}), or give --stream")
+    _say(f"{iso}: reading, to know its architecture by its hash")
+    sha256 = sha256_of(iso)
+    known = stream.architecture_of(sha256)
+    if known is None:
+        raise click.ClickException(
+            f"{iso} has the sha256 {sha256}, which no ISO image of the stream {stream.stream.name} has. It is damaged, or of "
+            "another release"
+        )
+    return known
+
+
+def _apart(text: str) -> tuple[str | None, Path]:
+    """`[ARCH=]ISO`; a path may have an equals sign of its own."""
+    architecture, equals, rest = text.partition("=")
+    return (architecture, Path(rest)) if equals and "/" not in architecture else (None, Path(text))
 
 
 def _ingredients(architecture: str, iso: Path, stream: StreamFile | None, options: _Options) -> Ingredients:

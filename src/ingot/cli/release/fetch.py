@@ -20,7 +20,7 @@ import click
 import msgspec
 
 from ingot.cli.release.bars import shown_progress
-from ingot.cli.release.shown import errors_as_sentences
+from ingot.cli.release.shown import errors_as_sentences, output_option, print_json
 
 if TYPE_CHECKING:
     from ingot.formats.streams import Stream, StreamArtifact
@@ -98,7 +98,7 @@ class _Retries(click.ParamType["int | None"]):
     show_default=True,
     help='Failures in a row before it is given up, or "infinite".',
 )
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@output_option
 def fetch(
     stream: str | None,
     stream_base_url: str | None,
@@ -157,7 +157,7 @@ def fetch(
             for report in reports:
                 click.echo(report.path)
     if output == "json":
-        click.echo(msgspec.json.format(msgspec.json.encode(reports)))
+        print_json(reports)
 
 
 async def _fetch(

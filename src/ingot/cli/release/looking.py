@@ -205,4 +205,6 @@ def _print(report: PayloadReport, output: str) -> None:
         return
     click.echo(f"{report.where}: {report.digest}" + (", verified" if report.verified else ""))
     for image in report.images:
-        click.echo(f"  {image.architecture:<8} {image.version:<34} {human(image.size):>10}  {image.sha256}")
+        line = f"  {image.architecture:<8} {image.version:<34} {human(image.size):>10}  {image.sha256}"
+        # A registry says what it likes in its labels.
+        click.echo("".join(letter if letter.isprintable() else "?" for letter in line))

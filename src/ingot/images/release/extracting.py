@@ -139,13 +139,13 @@ def _is_gzip(region: Region) -> bool:
 def _unzipped(region: Region) -> Iterator[bytes]:
     unzip, size = zlib.decompressobj(wbits=31), 0
     with region.open() as file:
-        while not unzip.eof and (packed := file.read(1 << 20)):
+        while not unzip.eof and (packed := unzip.unconsumed_tail or file.read(1 << 20)):
             try:
-                chunk = unzip.decompress(packed, _LARGEST_KERNEL)
+                chunk = unzip.decompress(packed, 1 << 20)
             except zlib.error as error:
                 raise FormatError(f"the kernel cannot be unpacked: {error}") from error
             size += len(chunk)
-            if size > _LARGEST_KERNEL or unzip.unconsumed_tail:
+            if size > _LARGEST_KERNEL:
                 raise FormatError(f"the kernel unpacks to more than {_LARGEST_KERNEL} bytes")
             yield chunk
         rest = unzip.unused_data + file.read(4096)

@@ -187,9 +187,10 @@ def _files(layout: Layout, manifest: Manifest, wanted: Set[str]) -> dict[str, Re
     for layer in reversed(manifest.layers):
         if layer.media_type in MediaType.PLAIN_LAYERS and wanted - found.keys():
             region = layout.region(layer)
-            files = {entry.path: entry for entry in _entries(region) if entry.kind is LayerKind.FILE}
-            for path in wanted & files.keys() - found.keys():
-                found[path] = region.part(files[path].offset, files[path].size)
+            missing = wanted - found.keys()
+            for entry in _entries(region):
+                if entry.kind is LayerKind.FILE and entry.path in missing:
+                    found[entry.path] = region.part(entry.offset, entry.size)
     return found
 
 

@@ -92,15 +92,15 @@ class FolderPlace:
 
     async def put_blob(self, descriptor: Descriptor, source: Source, tell: Told) -> None:
         path = self.layout.partial(descriptor.digest)
-        if await self._gathered(path, descriptor, source, tell) != descriptor.digest:
-            await in_thread(path.unlink)
+        left_over = await in_thread(path.exists)
+        found = await self._gathered(path, descriptor, source, tell)
+        if found != descriptor.digest and left_over:
             # What an earlier try left may have been of no use; what comes now is not.
+            await in_thread(path.unlink)
             found = await self._gathered(path, descriptor, source, tell)
-            if found != descriptor.digest:
-                await in_thread(path.unlink)
-                raise PayloadDamaged(
-                    f"{source} hands out other bytes for {descriptor.digest}: they have {found}"
-                )
+        if found != descriptor.digest:
+            await in_thread(path.unlink)
+            raise PayloadDamaged(f"{source} hands out other bytes for {descriptor.digest}: they have {found}")
         await in_thread(path.rename, self.layout.path(descriptor.digest))
 
     async def put_document(self, content: bytes, descriptor: Descriptor) -> None:

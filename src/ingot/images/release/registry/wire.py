@@ -133,7 +133,8 @@ def refusal(reference: Reference, what: str, answer: Answer) -> RegistryRefused:
         problems = msgspec.json.decode(answer.content, type=_Problems).errors
     except msgspec.DecodeError:
         problems = []
-    told = "; ".join(f"{problem.code} {problem.message}".strip() for problem in problems)
+    said = "; ".join(f"{problem.code} {problem.message}".strip() for problem in problems)
+    told = "".join(letter if letter.isprintable() else "?" for letter in said)
     return RegistryRefused(
         f"{reference.name} {what} (HTTP {answer.status}{f': {told[:300]}' if told else ''})"
     )

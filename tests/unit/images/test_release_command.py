@@ -184,6 +184,9 @@ def test_a_folder_is_mirrored_to_a_disk_and_from_there(payload: Path, tmp_path: 
 def test_a_registry_is_named_in_full(payload: Path) -> None:
     assert "has to begin with the registry" in refused("push", payload, "payload:44")
     assert "has to begin with the registry" in refused("pull", "payload:44", payload)
+    # What `mirror` takes, they take too.
+    assert "'payload:44' is no reference" in refused("push", f"oci:{payload}", "docker://payload:44")
+    assert "'payload:44' is no reference" in refused("pull", "docker://payload:44", f"oci:{payload}")
 
 
 def test_every_verb_says_what_it_is_for() -> None:

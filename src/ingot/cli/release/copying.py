@@ -40,7 +40,7 @@ def push(folder: str, reference: str, registry: RegistryOptions, output: str) ->
     \b
     ingot release push payload registry.example:5000/coreos/payload:44 --ca ca.crt
     """
-    _copy(f"oci:{folder}", f"docker://{reference}", registry, output)
+    _copy(_folder(folder), _image(reference), registry, output)
 
 
 @click.command()
@@ -57,7 +57,7 @@ def pull(reference: str, folder: str, registry: RegistryOptions, output: str) ->
     \b
     ingot release pull registry.example:5000/coreos/payload:44 payload
     """
-    _copy(f"docker://{reference}", f"oci:{folder}", registry, output)
+    _copy(_image(reference), _folder(folder), registry, output)
 
 
 @click.command()
@@ -76,6 +76,15 @@ def mirror(source: str, target: str, registry: RegistryOptions, output: str) -> 
     ingot release mirror /media/disk/payload registry.inside:5000/coreos/payload:44
     """
     _copy(source, target, registry, output)
+
+
+def _folder(text: str) -> str:
+    """A folder, whatever its name looks like."""
+    return f"oci:{text.removeprefix('oci:')}"
+
+
+def _image(text: str) -> str:
+    return f"docker://{text.removeprefix('docker://')}"
 
 
 def _copy(source: str, target: str, registry: RegistryOptions, output: str) -> None:

@@ -250,7 +250,19 @@ def test_the_script_names_a_machine_that_the_network_did_not_name(
 
 
 def lines_of(unit: str, key: str) -> list[str]:
-    return [line.removeprefix(f"{key}=") for line in unit.splitlines() if line.startswith(f"{key}=")]
+    whole = unit.replace("\\\n", " ").splitlines()
+    return [line.removeprefix(f"{key}=") for line in whole if line.startswith(f"{key}=")]
+
+
+def test_no_line_of_the_unit_is_longer_than_ignition_reads() -> None:
+    """It refuses the whole config for one, on the machine, where nobody sees it."""
+    options = tuple(f"rd.route={number:0>40}" for number in range(36))
+    settings = agent_settings(ip_options=options, no_proxy=",".join(["host.example"] * 150))
+    unit = unit_of(made(settings))
+    assert max(map(len, unit.splitlines())) <= 2048
+    assert f"--env=IPA_COREOS_IP_OPTIONS={' '.join(options)}" in shlex.split(*lines_of(unit, "ExecStart"))
+    with pytest.raises(CannotBuild, match="NO_PROXY"):
+        made(agent_settings(no_proxy=",".join(["host.example"] * 160)))
 
 
 def test_the_container_has_the_machine_and_its_configuration() -> None:

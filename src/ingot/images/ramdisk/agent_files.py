@@ -22,6 +22,8 @@ PULL_SECRET: Final = "/etc/authfile.json"  # noqa: S105 - the name of a file
 _TRUSTED: Final = "/run/ironic-agent-ca.crt"
 _SYSTEM_CAS: Final = "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem"
 _CONTAINER_FILE: Final = "%t/%n.ctr-id"
+LONGEST_LINE: Final = 2048
+"""Of a unit, in bytes: Ignition refuses a config with a longer one."""
 _PLAIN_WORD: Final = re.compile(r"[A-Za-z0-9_.,:/@=+-]+")
 
 CLIENT_ID: Final = """\
@@ -86,7 +88,10 @@ def agent_unit(settings: AgentSettings, *, hostname: str, own_network: bool) -> 
             *(f"Environment={quoted(f'{name}={value}')}" for name, value in _proxies(settings)),
             f"ExecStartPre=/bin/rm -f {_CONTAINER_FILE}",
             *_trust_lines(settings),
-            f"ExecStart={' '.join(_podman(settings, hostname=hostname, own_network=own_network))}",
+            # One word a line: Ignition reads no line that is longer than LONGEST_LINE.
+            " \\\n    ".join(
+                ["ExecStart=/bin/podman", *_podman(settings, hostname=hostname, own_network=own_network)]
+            ),
             f"ExecStop=/bin/podman stop --ignore --cidfile={_CONTAINER_FILE}",
             f"ExecStopPost=/bin/podman rm -f --ignore --cidfile={_CONTAINER_FILE}",
             "",
@@ -133,7 +138,7 @@ def _podman(settings: AgentSettings, *, hostname: str, own_network: bool) -> Seq
         "IPA_DEFAULT_HOSTNAME": hostname,
     }
     return [
-        "/bin/podman run --detach --cgroups=no-conmon --sdnotify=conmon --rm",
+        "run --detach --cgroups=no-conmon --sdnotify=conmon --rm",
         f"--cidfile={_CONTAINER_FILE}",
         "--privileged --network=host --ipc=host --uts=host",
         *mounts,

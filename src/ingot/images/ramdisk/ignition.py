@@ -56,8 +56,19 @@ def agent_ignition(settings: AgentSettings, *, hostname: str, keyfiles: Mapping[
     _add(config, "/etc/issue.d/ironic-agent.issue", agent_files.console_message(settings, name), 0o644)
     if settings.ssh_key:
         config.add_user("core", [settings.ssh_key])
-    config.add_unit(UNIT, agent_files.agent_unit(settings, hostname=name, own_network=own_network))
+    config.add_unit(UNIT, _unit(settings, name, own_network=own_network))
     return config.encoded()
+
+
+def _unit(settings: AgentSettings, hostname: str, *, own_network: bool) -> str:
+    unit = agent_files.agent_unit(settings, hostname=hostname, own_network=own_network)
+    longest = max(len(line) for line in unit.splitlines())
+    if longest > agent_files.LONGEST_LINE:
+        raise CannotBuild(
+            f"a line of the agent's unit has {longest} bytes, and Ignition reads at most {agent_files.LONGEST_LINE}. Make "
+            "NO_PROXY, HTTP_PROXY, HTTPS_PROXY or IP_OPTIONS shorter"
+        )
+    return unit
 
 
 def machine_name(host: str) -> str:

@@ -22,7 +22,7 @@ PULL_SECRET: Final = "/etc/authfile.json"  # noqa: S105 - the name of a file
 _TRUSTED: Final = "/run/ironic-agent-ca.crt"
 _SYSTEM_CAS: Final = "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem"
 _CONTAINER_FILE: Final = "%t/%n.ctr-id"
-LONGEST_LINE: Final = 2048
+LONGEST_LINE: Final = 2047
 """Of a unit, in bytes: Ignition refuses a config with a longer one."""
 _PLAIN_WORD: Final = re.compile(r"[A-Za-z0-9_.,:/@=+-]+")
 

@@ -171,6 +171,8 @@ def test_unpack_and_verify_what_was_unpacked(payload: Path, tmp_path: Path) -> N
     flip(target / "coreos-aarch64-vmlinuz", 10)
     assert "Unpack the payload again" in refused("verify", target)
     assert "no image for s390x" in refused("unpack", payload, target, "-a", "s390x")
+    assert "no image for amd64" in refused("unpack", payload, target, "--own-architecture", "amd64")
+    assert "has no ISO image" in refused("unpack", payload, target, "--parts", "pxe", "-k", "ip=dhcp")
 
 
 def test_a_folder_is_mirrored_to_a_disk_and_from_there(payload: Path, tmp_path: Path) -> None:

@@ -70,12 +70,16 @@ def unpack(
     ingot release unpack payload /shared/html/images
     ingot release unpack payload images --parts pxe -a aarch64
     """
-    from ingot.images.release.extracting import Parts
+    from ingot.images.release.extracting import Kind, Parts
     from ingot.images.release.payload import Payload
     from ingot.images.release.tool import this_architecture
     from ingot.images.release.unpacking import Wish
     from ingot.images.release.unpacking import unpack as unpack_payload
 
+    if arguments and Kind.ISO not in Parts(parts).kinds:
+        raise click.UsageError(
+            f"-k goes into the ISO images, and --parts {parts} has no ISO image; a boot loader has kernel arguments of its own"
+        )
     wish = Wish(
         architectures=architectures,
         parts=Parts(parts),
@@ -83,7 +87,12 @@ def unpack(
         own_architecture=own_architecture or this_architecture(),
     )
     with errors_as_sentences(), told_progress() as tell:
-        done = unpack_payload(Payload.open(Path(payload)), Path(target), wish, tell)
+        opened = Payload.open(Path(payload))
+        if own_architecture:
+            opened.image(
+                own_architecture
+            )  # one that is not there would have no names, and nobody would notice
+        done = unpack_payload(opened, Path(target), wish, tell)
     names = sorted({*done.stamp.files, *done.stamp.links})
     if output == "json":
         print_json(

@@ -97,13 +97,17 @@ class Payload:
         except OSError as error:
             raise PayloadError(f"{error.filename or folder}: {error.strerror}") from error
 
-    def verify(self, architecture: str, pace: Pace = lambda _: None) -> None:
-        """Read all of an architecture's image and compare its hashes. Takes seconds, and the caller's thread."""
-        if architecture not in self._found:
+    def image(self, architecture: str) -> PayloadImage:
+        """The image of an architecture; an error that names those that are there, where there is none."""
+        if architecture not in self.images:
             raise PayloadError(
                 f"{self.folder} has no image for {architecture}; it has {', '.join(self.images)}"
             )
-        image = self._found[architecture].image
+        return self.images[architecture]
+
+    def verify(self, architecture: str, pace: Pace = lambda _: None) -> None:
+        """Read all of an architecture's image and compare its hashes. Takes seconds, and the caller's thread."""
+        image = self.image(architecture)
         for blob in self._found[architecture].blobs:
             inside = image.iso if image.iso.path == blob.region.path else None
             try:

@@ -120,10 +120,7 @@ def check_unpacked(target: Path, tell: Tell = lambda _: None) -> Stamp:
 def _chosen(payload: Payload, wish: Wish) -> list[str]:
     chosen = sorted(set(wish.architectures or payload.images))
     for architecture in chosen:
-        if architecture not in payload.images:
-            raise PayloadError(
-                f"{payload.folder} has no image for {architecture}; it has {', '.join(payload.images)}"
-            )
+        payload.image(architecture)
     return chosen
 
 

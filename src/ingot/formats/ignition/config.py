@@ -28,6 +28,8 @@ class IgnitionConfig:
     files: list[dict[str, Any]] = field(default_factory=list)
     units: list[dict[str, Any]] = field(default_factory=list)
     users: list[dict[str, Any]] = field(default_factory=list)
+    _taken: set[tuple[str, str]] = field(default_factory=set, init=False, repr=False, compare=False)
+    """What there is already, by kind and name: a config may have thousands of files."""
 
     def __bool__(self) -> bool:
         return bool(self.merged or self.authorities or self.files or self.units or self.users)
@@ -50,21 +52,23 @@ class IgnitionConfig:
         self._add({"path": path, "append": [resource(content)]})
 
     def _add(self, file: dict[str, Any]) -> None:
-        if any(there["path"] == file["path"] for there in self.files):
-            raise FormatError(f"config already specifies path {file['path']}")
+        self._take("path", file["path"])
         self.files.append(file)
 
     def add_user(self, name: str, ssh_keys: list[str]) -> None:
         """A user that may log in with these keys; one that the system brings along gets them too."""
-        if any(there["name"] == name for there in self.users):
-            raise FormatError(f"config already specifies user {name}")
+        self._take("user", name)
         self.users.append({"name": name, "sshAuthorizedKeys": ssh_keys})
 
     def add_unit(self, name: str, text: str) -> None:
         """A unit of systemd that is enabled."""
-        if any(there["name"] == name for there in self.units):
-            raise FormatError(f"config already specifies unit {name}")
+        self._take("unit", name)
         self.units.append({"name": name, "contents": text, "enabled": True})
+
+    def _take(self, kind: str, name: str) -> None:
+        if (kind, name) in self._taken:
+            raise FormatError(f"config already specifies {kind} {name}")
+        self._taken.add((kind, name))
 
     def encoded(self) -> bytes:
         ignition: dict[str, Any] = {"version": self.version}

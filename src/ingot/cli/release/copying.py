@@ -104,7 +104,7 @@ async def _mirrored(source: str, target: str, registry: RegistryOptions) -> Copy
     from ingot.images.release.mirroring import mirror as mirror_image
     from ingot.images.release.places import place_of
 
-    async with registry.session() as session:
+    async with registry.session(source, target) as session:
         here, there = place_of(source, session), place_of(target, session)
         with told_progress() as tell:
             done = await mirror_image(here, there, tell)

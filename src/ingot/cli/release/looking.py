@@ -81,7 +81,7 @@ async def _shown(payload: str, registry: RegistryOptions) -> PayloadReport:
     from ingot.images.release import Payload
     from ingot.images.release.places import FolderPlace, place_of
 
-    async with registry.session() as session:
+    async with registry.session(payload) as session:
         place = place_of(payload, session)
         if isinstance(place, FolderPlace):
             return _in_folder(Payload.open(place.layout.folder))
@@ -94,7 +94,7 @@ async def _verified(
     from ingot.images.release.places import FolderPlace, place_of
     from ingot.images.release.unpacking import CURRENT
 
-    async with registry.session() as session:
+    async with registry.session(payload) as session:
         place = place_of(payload, session)
         if not isinstance(place, FolderPlace):
             root = await place.root()  # once: a tag may get another meaning while a gigabyte is read

@@ -32,11 +32,21 @@ class RegistryOptions:
     authfile: str | None
     plain_http: bool
 
-    def session(self) -> RegistrySession:
-        from ingot.images.release.registry import RegistrySession, RegistrySettings, find_pull_secrets
+    def session(self, *places: str) -> RegistrySession:
+        """The way to the registries among these places; where all are folders, nobody's credentials are looked at."""
+        from ingot.images.release.places import names_registry
+        from ingot.images.release.registry import (
+            PullSecrets,
+            RegistrySession,
+            RegistrySettings,
+            find_pull_secrets,
+        )
 
+        named = Path(self.authfile) if self.authfile else None
         settings = RegistrySettings(
-            pull_secrets=find_pull_secrets(os.environ, Path(self.authfile) if self.authfile else None),
+            pull_secrets=find_pull_secrets(os.environ, named)
+            if any(names_registry(place) for place in places)
+            else PullSecrets(),
             authorities=Path(self.ca) if self.ca else None,
             plain_http=self.plain_http,
         )

@@ -178,14 +178,16 @@ class RegistryPlace:
 
 def place_of(text: str, session: RegistrySession) -> FolderPlace | RegistryPlace:
     """What a person means: `./folder`, `/folder`, `oci:folder` and what has no registry in front are folders."""
-    if text.startswith("oci:"):
+    if not names_registry(text):
         return FolderPlace(Path(text.removeprefix("oci:")))
-    bare = text.removeprefix("docker://")
-    first = bare.partition("/")[0]
-    is_host = "/" in bare and ("." in first.strip(".") or ":" in first or first == "localhost")
-    if bare == text and not is_host:
-        return FolderPlace(Path(text))
-    return RegistryPlace(session, parse_reference(bare))
+    return RegistryPlace(session, parse_reference(text.removeprefix("docker://")))
+
+
+def names_registry(text: str) -> bool:
+    """Whether a person means an image in a registry."""
+    first, slash, _ = text.partition("/")
+    is_host = bool(slash) and ("." in first.strip(".") or ":" in first or first == "localhost")
+    return is_host and not text.startswith("oci:")
 
 
 class _Verified:

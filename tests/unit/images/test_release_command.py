@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import tarfile
 from pathlib import Path
 
@@ -181,6 +182,20 @@ def test_a_folder_is_mirrored_to_a_disk_and_from_there(payload: Path, tmp_path: 
     assert told["kept"] == 0
     assert "nothing to copy" in fine("mirror", payload, tmp_path / "disk")
     assert "is no release payload" in refused("mirror", tmp_path / "nowhere", tmp_path / "elsewhere")
+
+
+def test_a_disk_that_is_full_is_named(stream: Stream, payload: Path, tmp_path: Path) -> None:
+    before, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))  # no file gets larger than that
+    try:
+        for verb in (
+            ("mirror", payload, tmp_path / "disk"),
+            ("unpack", payload, tmp_path / "disk"),
+            ("build", "--no-tool", "--stream", stream.file, tmp_path / "disk", *stream.isos.values()),
+        ):
+            assert f"Error: {tmp_path / 'disk'}" in refused(*verb), "nobody knows which disk"
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (before, hard))
 
 
 def test_between_folders_nobody_asks_for_credentials(

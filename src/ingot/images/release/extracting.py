@@ -18,6 +18,7 @@ from ingot.formats import FormatError
 from ingot.formats.coreos import ArgumentChanges, LiveIso, Patch
 from ingot.images.region import Region
 from ingot.images.release.errors import PayloadError
+from ingot.images.release.layout import writing_to
 from ingot.images.release.payload import PayloadImage
 
 _PXE: Final = "IMAGES/PXEBOOT"
@@ -86,7 +87,7 @@ def extracts_of(image: PayloadImage, parts: Parts, arguments: Sequence[str]) -> 
 
 def write_extract(extract: Extract, target: Path, tell: Callable[[int], None]) -> None:
     """Make the file, synced. Where the file system can, it shares blocks with the payload."""
-    with target.open("xb") as file:
+    with writing_to(target), target.open("xb") as file:
         if extract.unzipped:
             for chunk in _unzipped(extract.source):
                 file.write(chunk)

@@ -15,6 +15,7 @@ was fetched by then is not fetched again.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import os
@@ -139,7 +140,7 @@ class Layout:
         hasher, size = hashlib.sha256(), 0
         handle, temporary = tempfile.mkstemp(dir=self._blobs, prefix=".new-")
         try:
-            with os.fdopen(handle, "wb") as file:
+            with writing_to(self.folder), os.fdopen(handle, "wb") as file:
                 for chunk in chunks:
                     hasher.update(chunk)
                     file.write(chunk)
@@ -238,6 +239,17 @@ class Layout:
 
 
 MEND: Final = "Fetch the payload again (`ingot release pull` or `mirror`): what is whole is not fetched twice"
+
+
+@contextlib.contextmanager
+def writing_to(path: Path) -> Iterator[None]:
+    """Where there is no room, the system does not say."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            error.filename = str(path)
+        raise
 
 
 def settle(file: BinaryIO) -> None:

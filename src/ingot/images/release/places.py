@@ -18,7 +18,7 @@ from typing import Final, Protocol
 from ingot.formats.oci import Descriptor, Digest, MediaType, Reference, parse_reference
 from ingot.images.fetching.threads import in_thread
 from ingot.images.release.errors import PayloadDamaged, PayloadError
-from ingot.images.release.layout import CHUNK, Layout, settle
+from ingot.images.release.layout import CHUNK, Layout, settle, writing_to
 from ingot.images.release.registry import RegistrySession, Repository
 
 _OTHERS: Final = 0.2
@@ -113,7 +113,7 @@ class FolderPlace:
     async def _gathered(self, path: Path, descriptor: Descriptor, source: Source, tell: Told) -> Digest:
         """Go on with what is there of a blob: the digest of all of it."""
         hasher = hashlib.sha256()
-        with path.open("ab") as file:
+        with writing_to(self.layout.folder), path.open("ab") as file:
             if (at := file.tell()) > descriptor.size:
                 at = file.truncate(0)
             await in_thread(_hash_file, path, hasher)

@@ -174,6 +174,21 @@ async def test_what_could_not_be_kept_for_a_while_is_made_when_there_is_room(
         await room.built(key)
 
 
+async def test_a_link_in_a_payload_is_followed_to_the_file_itself(
+    client: Client, namespace: str, tmp_path: Path, payload: Path
+) -> None:
+    folder = folder_of_files(tmp_path / "files", tmp_path / "payload-x86_64.iso")
+    (folder / "coreos-x86_64.iso").rename(tmp_path / "elsewhere.iso")
+    (folder / "coreos-x86_64.iso").symlink_to("../elsewhere.iso")
+    async with running(client, namespace, tmp_path, payload=folder) as room:
+        key = await room.ask()
+        before = await room.built(key)
+        content = await room.served(before.status.image_url)
+        (tmp_path / "elsewhere.iso").unlink()
+        await room.until(key, lambda image: has(image, "UpToDate"))
+        assert await room.served(before.status.image_url) == content
+
+
 # The API of others
 
 

@@ -221,7 +221,7 @@ def _second_name(path: Path, name: Path) -> Path:
         name.parent.mkdir(parents=True, exist_ok=True)
         if not (name.exists() and name.samefile(path)):
             beside.unlink(missing_ok=True)
-            beside.hardlink_to(path)
+            beside.hardlink_to(path.resolve())  # not a second name of a link
             beside.replace(name)
     except OSError:
         return path  # on another file system, or not ours to link

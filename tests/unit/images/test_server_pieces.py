@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from image_serving import NAMES, A, image_of, materialised, noise
 
@@ -74,6 +74,7 @@ class TestARegion:
     st.integers(0, SIZE),
     st.integers(0, SIZE),
 )
+@example([(0, b"", 0), (0, b"x", 0)], 0, 0)
 def test_patches_lie_over_the_base_and_parts_are_parts_of_that(
     base: Region, given_patches: list[tuple[int, bytes, int]], start: int, length: int
 ) -> None:

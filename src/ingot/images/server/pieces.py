@@ -76,7 +76,7 @@ def patched(base: Region, patches: Sequence[Patch]) -> tuple[Piece, ...]:
     """The base with the patches over it, which must lie within it and apart from each other."""
     made: list[Piece] = []
     done = 0
-    for patch in sorted(patches, key=lambda patch: patch.offset):
+    for patch in sorted(patches, key=lambda patch: (patch.offset, len(patch.content))):
         end = patch.offset + len(patch.content)
         if patch.offset < done:
             raise ValueError(f"{base.path}: two patches overlap at {patch.offset}")

@@ -76,7 +76,7 @@ class RegistrySession:
             raise RegistryUnreachable(
                 f"{what}: {error}. It was tried {tries.failures} times; try again later"
             ) from error
-        log.info("%s: %s; the next try is in %.0f s", what, error, seconds)
+        log.info("%s: %s; the next try is in %.1f s", what, error, seconds)
         await asyncio.sleep(seconds)
 
     async def answer(

@@ -56,7 +56,8 @@ async def open_room(folder: Path, servers: int) -> AsyncIterator[Room]:
     trusted = await asyncio.to_thread(plan.make_ready, state)
     with hold(state.run):
         ports = dict(kept_ports(state.run, plan.LISTENERS))
-        planned = plan.parts(state, ports, trusted, Wishes(servers=servers, hosts=False))
+        wishes = Wishes(servers=servers, hosts=False)
+        planned = plan.parts(state, ports, trusted, wishes)
         always = [part for part in planned if part.name != "operator"]
         operator = next(part for part in planned if part.name == "operator")
         metrics_port = free_port("127.0.0.1")
@@ -67,7 +68,7 @@ async def open_room(folder: Path, servers: int) -> AsyncIterator[Room]:
                 state=state,
                 ports=ports,
                 trusted=trusted,
-                ironic=plan.ironic_settings(state, ports, trusted),
+                ironic=plan.ironic_settings(state, ports, trusted, wishes),
                 operator=operator,
                 metrics_port=metrics_port,
                 parts=parts,

@@ -6,50 +6,22 @@ import asyncio
 import copy
 import hashlib
 import shutil
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
-import pytest_asyncio
 from image_room import HOLD, NEW, build_payload, damage, has, is_ready, largest_blob, running, told
 from ramdisk_parts import saved
 
-from ingot.api.core import NAMESPACES
 from ingot.api.crd import all_crds
 from ingot.api.preprovisioningimage import PREPROVISIONING_IMAGES
-from ingot.embedded.server import Running, serve
+from ingot.embedded.server import serve
 from ingot.hosts.beside.ramdisks import what_is_missing
 from ingot.kube import Client
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 NMSTATE = '{"interfaces": [{"name": "eth0", "type": "ethernet", "ipv4": {"enabled": true, "dhcp": true}}]}'
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def api(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
-    async with serve(tmp_path_factory.mktemp("api")) as running:
-        yield running
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def client(api: Running) -> AsyncIterator[Client]:
-    async with Client.from_kubeconfig(api.kubeconfig) as client:
-        yield client
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def namespace(client: Client) -> str:
-    name = f"images-{uuid4()}"
-    await client.create(NAMESPACES, {"metadata": {"name": name}})
-    return name
-
-
-@pytest.fixture
-def payload(tmp_path: Path) -> Path:
-    return build_payload(tmp_path / "payload")
 
 
 def folder_of_files(folder: Path, iso: Path) -> Path:

@@ -9,18 +9,16 @@ import json
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 import pytest_asyncio
 from image_room import HOLD, NEW, Room, build_payload, damage, has, is_ready, largest_blob, running, told
 from ramdisk_parts import agent_settings, appended_members, files_of, saved
 
-from ingot.api.core import NAMESPACES, SECRETS
+from ingot.api.core import SECRETS
 from ingot.api.meta import Key
 from ingot.api.preprovisioningimage import FINALIZER, PREPROVISIONING_IMAGES, PreprovisioningImage
 from ingot.api.wire import wire
-from ingot.embedded.server import Running, serve
 from ingot.formats.coreos import LiveIso
 from ingot.formats.network import keyfiles_of_nmstate
 from ingot.hosts.beside.ramdisks import what_is_missing
@@ -39,30 +37,6 @@ NMSTATE = json.dumps(
     }
 )
 OTHER_NMSTATE = NMSTATE.replace("eth0", "eth7")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def api(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
-    async with serve(tmp_path_factory.mktemp("api")) as running:
-        yield running
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def client(api: Running) -> AsyncIterator[Client]:
-    async with Client.from_kubeconfig(api.kubeconfig) as client:
-        yield client
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def namespace(client: Client) -> str:
-    name = f"images-{uuid4()}"
-    await client.create(NAMESPACES, {"metadata": {"name": name}})
-    return name
-
-
-@pytest.fixture
-def payload(tmp_path: Path) -> Path:
-    return build_payload(tmp_path / "payload")
 
 
 @pytest_asyncio.fixture(loop_scope="module")

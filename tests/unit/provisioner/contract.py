@@ -131,6 +131,10 @@ class Play:
                 self.heard.append(KEY)
                 self._news.set()
 
+    def look_again(self) -> None:
+        """As an operator does that has just begun: what happened before it listened, nobody told it."""
+        self._news.set()
+
     async def to_end(self, call: Callable[[], Awaitable[Any]]) -> Any:
         """Ask, and ask again whenever there is news of the host, until the answer is not that it is under way."""
         try:
@@ -240,6 +244,7 @@ async def playing(stage: Stage) -> AsyncIterator[Play]:
             await play.listen()
             # The stream ended because the back end was closed; another is opened.
             await asyncio.sleep(0.005)
+            play.look_again()
 
     listening = asyncio.create_task(listen())
     await asyncio.sleep(0)

@@ -5,6 +5,7 @@ SHELL := /bin/bash
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ingot/tools
 BIN := .venv/bin
+BESIDE := tests/unit/agent tests/unit/formats tests/unit/images
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 # What setup fetched for itself comes last: a kubectl that is installed is preferred.
 export PATH := $(PATH):$(TOOLS)/bin
@@ -40,7 +41,8 @@ imports:
 # Whole systems spend their time waiting for servers to boot, so there is room for some of them beside everything else. Lanes that
 # end early take over some of the longest.
 pytest:
-	@tools/lanes '$(BIN)/pytest tests/unit tests/api --ignore=tests/unit/hosts' '$(BIN)/pytest tests/e2e tests/kubectl' \
+	@tools/lanes '$(BIN)/pytest tests/unit tests/api $(addprefix --ignore=,$(BESIDE) tests/unit/hosts)' \
+	    '$(BIN)/pytest tests/e2e tests/kubectl; whole=$$?; $(BIN)/pytest $(BESIDE) && exit $$whole' \
 	    '$(BIN)/pytest tests/integration/test_farm_*.py; farm=$$?; $(BIN)/pytest tests/unit/hosts && exit $$farm' \
 	    '$(BIN)/pytest tests/integration --ignore-glob="*/test_farm_*.py"'
 

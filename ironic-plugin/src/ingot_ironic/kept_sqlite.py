@@ -35,7 +35,7 @@ def install() -> None:
 def keeping(queue_pool: Any) -> Any:
     """A pool that needs no settings, as the one it stands for."""
 
-    class KeptConnections(queue_pool):  # type: ignore[misc]  # a class that is only known where Ironic is
+    class KeptConnections(queue_pool):
         def __init__(self, creator: Any, **settings: Any) -> None:
             super().__init__(creator, **settings, pool_size=KEPT, max_overflow=-1, use_lifo=True)
 

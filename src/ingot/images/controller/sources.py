@@ -10,7 +10,6 @@ file that is replaced, or a payload that is cleaned up, what is being read stays
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -23,7 +22,6 @@ from ingot.images.region import Region
 from ingot.images.release import Payload, PayloadError
 
 ARCHITECTURES: Final = ("x86_64", "aarch64", "ppc64le", "s390x")
-_CHUNK: Final = 1 << 20
 _SHA256: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
@@ -229,9 +227,5 @@ def _second_name(path: Path, name: Path) -> Path:
 
 
 def _hash_of(path: Path) -> str:
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_SEQUENTIAL)
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,7 +1,7 @@
 """Connections to SQLite are kept, instead of opened anew for each of Ironic's questions.
 
 oslo.db keeps connections to a database server only. Opening an SQLite database means reading and parsing the schema of all its
-tables: half of what a read of a node costs. A connection belongs to one thread at a time, and one that was opened before a
+tables: a quarter of what a read of a node costs. A connection belongs to one thread at a time, and one that was opened before a
 fork is thrown away in the child (oslo.db sees to that).
 """
 

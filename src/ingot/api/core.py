@@ -1,4 +1,4 @@
-"""Kubernetes' own kinds, as far as Ingot reads and writes them: Secret, ConfigMap, Namespace, Event, Lease."""
+"""Kubernetes' own kinds, as far as Ingot reads and writes them: Secret, ConfigMap, Namespace, Node, Event, Lease."""
 
 from __future__ import annotations
 
@@ -58,6 +58,37 @@ class Namespace(Object):
     """A room for names."""
 
 
+class NodeCondition(Model):
+    """One aspect of a node's state. Kubelets leave out what they have nothing to say about."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: datetime | None = None
+
+
+class NodeSpec(Model):
+    provider_id: str = msgspec.field(name="providerID", default="")
+    unschedulable: bool = False
+
+
+class NodeStatus(Model):
+    conditions: list[NodeCondition] = msgspec.field(default_factory=list)
+
+
+class Node(Object):
+    """A machine that runs pods, registered and described by the agent on it."""
+
+    spec: NodeSpec = msgspec.field(default_factory=NodeSpec)
+    status: NodeStatus = msgspec.field(default_factory=NodeStatus)
+
+    @property
+    def ready(self) -> NodeCondition | None:
+        """Whether it answers and takes pods; None while nobody said anything about it."""
+        return next((found for found in self.status.conditions if found.type == "Ready"), None)
+
+
 class EventSource(Model):
     component: str = ""
     host: str = ""
@@ -100,5 +131,6 @@ CONFIG_MAPS: Final = Resource(group="", version="v1", kind="ConfigMap", plural="
 NAMESPACES: Final = Resource(
     group="", version="v1", kind="Namespace", plural="namespaces", type=Namespace, namespaced=False
 )
+NODES: Final = Resource(group="", version="v1", kind="Node", plural="nodes", type=Node, namespaced=False)
 EVENTS: Final = Resource(group="", version="v1", kind="Event", plural="events", type=Event)
 LEASES: Final = Resource(group="coordination.k8s.io", version="v1", kind="Lease", plural="leases", type=Lease)

@@ -7,7 +7,7 @@ workers of one process never ask for the same host; what other processes do is s
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
@@ -20,18 +20,15 @@ from ingot.machines.vacancies import claimant, why_taken
 _CONSUMER: Final = "consumer"
 _VACANT: Final = "vacant"
 
+INDEXES: Final[Mapping[str, Callable[[BareMetalHost], list[str]]]] = {
+    _CONSUMER: lambda host: [claimant(host.spec.consumer_ref)] if host.spec.consumer_ref else [],
+    _VACANT: lambda host: [host.metadata.namespace] if why_taken(host) is None else [],
+}
+"""What an informer of hosts needs so that the pool finds them quickly."""
+
 
 def host_informer(client: Client, *, namespace: str = "") -> Informer[BareMetalHost]:
-    """One with what the pool needs to find hosts quickly."""
-    return Informer(
-        client,
-        BARE_METAL_HOSTS,
-        namespace=namespace,
-        indexes={
-            _CONSUMER: lambda host: [claimant(host.spec.consumer_ref)] if host.spec.consumer_ref else [],
-            _VACANT: lambda host: [host.metadata.namespace] if why_taken(host) is None else [],
-        },
-    )
+    return Informer(client, BARE_METAL_HOSTS, namespace=namespace, indexes=INDEXES)
 
 
 class Pool:

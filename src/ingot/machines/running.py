@@ -1,0 +1,77 @@
+"""Everything that gives hosts away, ready to be run: the informers that its controllers share, and the controllers.
+
+Made here and nowhere else, so that no kind is watched twice. Secrets are not followed: whoever needs one asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
+from ingot.api.core import NAMESPACES
+from ingot.api.hostclaim import HOST_CLAIMS
+from ingot.api.hostdeploypolicy import HOST_DEPLOY_POLICIES
+from ingot.api.machine import MACHINE_SETS, MACHINES
+from ingot.api.meta import Resource
+from ingot.kube import Client, Controller, EventRecorder, Informer
+from ingot.machines.pool import Pool, host_informer
+
+Job = Callable[[], Coroutine[Any, Any, None]]
+WhoseSets = Literal["auto", "on", "off"]
+
+KINDS: Final[tuple[Resource[Any], ...]] = (
+    BARE_METAL_HOSTS,
+    MACHINES,
+    MACHINE_SETS,
+    HOST_CLAIMS,
+    HOST_DEPLOY_POLICIES,
+)
+"""What an API has to know before any of this can work."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineSettings:
+    namespace: str = ""
+    """The one namespace that is looked after; "" for all."""
+    workers: int = 32
+    """Machines, and claims, that are looked at at the same time."""
+    machinesets: WhoseSets = "auto"
+    """Whether MachineSets are ours. auto: unless the cluster's Machine API operator has them."""
+    defaults_namespace: str = ""
+    """Where the ConfigMap is that says what is installed where nobody else says; "" for nowhere."""
+    release_target: str = ""
+    """What is installed where not even that says anything: the text of such a ConfigMap's value; "" for nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What has to run: informers first, then controllers and tasks together."""
+
+    informers: list[Informer[Any]] = field(default_factory=list)
+    controllers: list[Controller] = field(default_factory=list)
+    tasks: list[Job] = field(default_factory=list)
+
+
+def machines(
+    client: Client,
+    recorder: EventRecorder,
+    settings: MachineSettings,
+    *,
+    hosts: Informer[BareMetalHost] | None = None,
+) -> Running:
+    """`hosts`, with the indexes of the pool, where somebody runs such an informer already."""
+    namespace, made = settings.namespace, Running()
+    if hosts is None:
+        hosts = host_informer(client, namespace=namespace)
+        made.informers.append(hosts)
+    pool = Pool(client, hosts)
+    machines = Informer(client, MACHINES, namespace=namespace)
+    machinesets = Informer(client, MACHINE_SETS, namespace=namespace)
+    claims = Informer(client, HOST_CLAIMS, namespace=namespace)
+    policies = Informer(client, HOST_DEPLOY_POLICIES, namespace=namespace)
+    namespaces = Informer(client, NAMESPACES)
+    made.informers.extend([machines, machinesets, claims, policies, namespaces])
+    del pool, recorder  # the controllers take them, one line each
+    return made

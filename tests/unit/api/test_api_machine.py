@@ -40,9 +40,11 @@ def test_a_whole_provider_spec_is_read() -> None:
         {"customDeploy": {"method": "install_coreos"}},
         {"image": {"url": "http://images/a", "checksum": "11"}},
         VALUE | {"hostSelector": None},
+        {"hostSelector": {"matchLabels": {"role": "worker"}}},
+        VALUE | {"image": {}},
     ],
 )
-def test_an_image_or_a_deploy_step_is_enough(value: dict[str, Any]) -> None:
+def test_a_machine_may_say_what_to_install_or_leave_it_to_a_default(value: dict[str, Any]) -> None:
     assert read_provider_spec(value)
 
 
@@ -51,9 +53,6 @@ def test_an_image_or_a_deploy_step_is_enough(value: dict[str, Any]) -> None:
     [
         (None, "is empty"),
         ({}, "is empty"),
-        (VALUE | {"image": {"url": "http://images/a"}}, "image.checksum missing"),
-        (VALUE | {"image": {}}, "image.url and image.checksum missing"),
-        (VALUE | {"customDeploy": {"method": ""}, "image": {}}, "does not say what to install"),
         (VALUE | {"imgae": {}}, "has the field imgae, which does not exist"),
         (VALUE | {"image": {"url": "a", "checksum": "b", "format": "raw"}}, "image.format"),
         (VALUE | {"hostSelector": {"matchExpressions": [{"op": "in"}]}}, "matchExpressions[0].op"),

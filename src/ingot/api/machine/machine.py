@@ -21,6 +21,8 @@ class Annotation(enum.StrEnum):
     """On a Machine: the host it got, as NAMESPACE/NAME."""
     INSTANCE_STATE = "machine.openshift.io/instance-state"
     """On a Machine: the provisioning state of that host."""
+    IMAGE_SOURCE = "ingot.metal3.io/image-source"
+    """On a Machine: who said what is installed: provider spec, cluster or release."""
     REMEDIATION = "host.metal3.io/external-remediation"
     """On a Machine: power-cycle the host, because the node does not answer."""
     AUTOSCALE = "metal3.io/autoscale-to-hosts"

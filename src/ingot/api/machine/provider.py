@@ -53,12 +53,15 @@ class BareMetalMachineProviderSpec(Model):
 
 
 def read_provider_spec(value: JsonObject | None) -> BareMetalMachineProviderSpec:
-    """The provider spec of a Machine; raises `InvalidProviderSpec` for one that nothing can be made from."""
+    """The provider spec of a Machine; raises `InvalidProviderSpec` for one that cannot be understood.
+
+    It need not say what to install: there may be a default for that, which is not known here.
+    """
     # A Go program writes null where it has nothing to say.
     value = {field: found for field, found in (value or {}).items() if found is not None}
     if not value:
         raise InvalidProviderSpec(
-            "spec.providerSpec.value is empty. Write a BareMetalMachineProviderSpec there, with an image or a customDeploy."
+            "spec.providerSpec.value is empty. Write a BareMetalMachineProviderSpec there."
         )
     named = (value.get("apiVersion") or API_VERSION, value.get("kind") or KIND)
     if named != (API_VERSION, KIND):
@@ -67,17 +70,4 @@ def read_provider_spec(value: JsonObject | None) -> BareMetalMachineProviderSpec
         )
     if problem := problem_with_value(value, BareMetalMachineProviderSpec):
         raise InvalidProviderSpec(f"spec.providerSpec.value {problem}.")
-    spec = msgspec.convert(value, BareMetalMachineProviderSpec)
-    if missing := _missing(spec):
-        raise InvalidProviderSpec(
-            f"spec.providerSpec.value does not say what to install: {' and '.join(missing)} missing. "
-            "Set image.url and image.checksum, or customDeploy.method."
-        )
-    return spec
-
-
-def _missing(spec: BareMetalMachineProviderSpec) -> list[str]:
-    if spec.custom_deploy.method:
-        return []
-    wanted = {"image.url": spec.image.url, "image.checksum": spec.image.checksum}
-    return [field for field, value in wanted.items() if not value]
+    return msgspec.convert(value, BareMetalMachineProviderSpec)

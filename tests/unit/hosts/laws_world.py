@@ -10,12 +10,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-import selectors
-import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from concurrent.futures import Future
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -25,11 +21,11 @@ from typing import Any, Final, TypeVar, cast
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
 from ingot.api.core import NAMESPACES
 from ingot.api.meta import Key, Object, Resource, now
-from ingot.embedded.server import serve
 from ingot.hosts import HostController, HostSettings
 from ingot.kube import Client, EventRecorder, Informer, Manager, NotFound, metadata_of
 from ingot.provisioner import Access, Failed, Provisioner
 from ingot.provisioner.demo import DemoProvisioner, Script
+from leaping_worlds import LeapingLoop
 
 T = TypeVar("T", bound=Object)
 R = TypeVar("R")
@@ -42,53 +38,6 @@ MOST_CALLS: Final = 2_000
 """Calls after which a world that does not come to rest is one that never will."""
 _CONTROLLERS: Final = logging.getLogger("ingot.kube.controller")
 _numbers = itertools.count(1)
-
-
-# The API
-
-
-@contextmanager
-def api_in_a_thread(state: Path) -> Iterator[Path]:
-    """The embedded API, and the kubeconfig for it, while the block lasts."""
-    ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, Path]] = Future()
-
-    async def run() -> None:
-        over = asyncio.Event()
-        async with serve(state) as api:
-            ready.set_result((asyncio.get_running_loop(), over, api.kubeconfig))
-            await over.wait()
-
-    thread = threading.Thread(target=lambda: asyncio.run(run()), name="embedded API")
-    thread.start()
-    loop, over, kubeconfig = ready.result(60)
-    try:
-        yield kubeconfig
-    finally:
-        loop.call_soon_threadsafe(over.set)
-        thread.join()
-
-
-# Time
-
-
-class LeapingLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time goes on as usual, and can be moved on at once."""
-
-    def __init__(self) -> None:
-        self._selector = selectors.DefaultSelector()
-        self.leapt = 0.0
-        super().__init__(self._selector)
-
-    def time(self) -> float:
-        return super().time() + self.leapt
-
-    async def until_connections_are_closed(self) -> None:
-        """Whoever closes a connection does not wait for the other side to agree."""
-        for _ in range(200):
-            # What is left is the loop's own way to be woken.
-            if len(self._selector.get_map()) <= 1:
-                return
-            await asyncio.sleep(0.005)
 
 
 # Dying

@@ -30,7 +30,7 @@ from hypothesis.stateful import (
 )
 from laws import Seen, hopeless, short_of_its_goal, untouched
 from laws_user import User, image
-from laws_world import World, api_in_a_thread
+from laws_world import World
 
 from ingot.api.baremetalhost import HELD_REBOOT_PREFIX, Annotation
 from ingot.api.hostfirmwarecomponents import HOST_FIRMWARE_COMPONENTS
@@ -38,6 +38,7 @@ from ingot.api.hostfirmwaresettings import HOST_FIRMWARE_SETTINGS
 from ingot.hosts import HostSettings
 from ingot.provisioner.demo import Script
 from ingot.provisioner.demo.script import Verb
+from leaping_worlds import api_in_a_thread
 
 LIVES: Final = int(os.environ.get("INGOT_LAWS_EXAMPLES", "25"))
 FIRST: Final = int(os.environ.get("INGOT_LAWS_FIRST", "1"))

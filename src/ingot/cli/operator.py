@@ -1,7 +1,7 @@
 """`ingot operator`: the controllers, against any Kubernetes API.
 
-`--controllers` chooses: those of hosts, those of images, or both; each set can be a process of its own. How to reach Ironic comes
-from the environment under the names that Metal3 uses (IRONIC_ENDPOINT, IRONIC_CACERT_FILE, METAL3_AUTH_ROOT_DIR,
+`--controllers` chooses: those of hosts, of machines, of images, or several; each set can be a process of its own. How to reach
+Ironic comes from the environment under the names that Metal3 uses (IRONIC_ENDPOINT, IRONIC_CACERT_FILE, METAL3_AUTH_ROOT_DIR,
 DEPLOY_ISO_URL), what ramdisks are told under those of its image controller (IRONIC_BASE_URL, IRONIC_AGENT_IMAGE, …), and so may
 some of the options; the API comes from KUBECONFIG. What is wrong with them is said in a sentence before anything starts.
 
@@ -18,11 +18,18 @@ from typing import Any, Final, TypeVar
 import click
 
 from ingot.cli.parts.backends import Backend, DemoBackend, IronicBackend
-from ingot.cli.parts.electing import IMAGES_LEASE_NAME, LEASE_NAME, election_from, election_options
+from ingot.cli.parts.electing import (
+    IMAGES_LEASE_NAME,
+    LEASE_NAME,
+    MACHINES_LEASE_NAME,
+    election_from,
+    election_options,
+)
 from ingot.cli.parts.host_crew import HostWork
 from ingot.cli.parts.image_crew import image_options, image_work_from
 from ingot.cli.parts.listen import AddressAndPort, Listen, log_to_stderr
 from ingot.cli.parts.looking_after import looking_after_from, looking_after_options
+from ingot.cli.parts.machine_crew import machine_options, machine_work_from
 from ingot.cli.parts.operating import Wanted, garbage_seldom_looked_for, operate
 from ingot.cli.parts.state import StateFolder, state_option
 from ingot.cli.parts.switching import switches_from
@@ -32,8 +39,11 @@ from ingot.kube import Client, ConfigError, NotLeading
 E = TypeVar("E", bound=Exception)
 
 HOSTS: Final = "hosts"
+MACHINES: Final = "machines"
 IMAGES: Final = "images"
-CONTROLLERS: Final = (HOSTS, IMAGES)
+CONTROLLERS: Final = (HOSTS, MACHINES, IMAGES)
+LEASES: Final = {HOSTS: LEASE_NAME, MACHINES: MACHINES_LEASE_NAME, IMAGES: IMAGES_LEASE_NAME}
+"""What each contends for where it works without those before it."""
 
 
 class _Controllers(click.ParamType[frozenset[str]]):
@@ -59,8 +69,8 @@ class _Controllers(click.ParamType[frozenset[str]]):
     type=_Controllers(),
     default=HOSTS,
     show_default=True,
-    help="What to work at: hosts (BareMetalHost and what belongs to it), images (ramdisks for hosts, made and served), or both, "
-    "with a comma between.",
+    help="What to work at: hosts (BareMetalHost and what belongs to it), machines (hosts for Machines, MachineSets and "
+    "HostClaims), images (ramdisks for hosts, made and served), or several, with commas between.",
 )
 @click.option(
     "--provisioner",
@@ -89,6 +99,7 @@ class _Controllers(click.ParamType[frozenset[str]]):
     "STATE/operator/metrics-token. Off by default.",
 )
 @looking_after_options
+@machine_options
 @image_options
 @election_options
 @webhook_options
@@ -108,9 +119,11 @@ def operator(
     Ends with exit code 75 when the Lease of --leader-elect is lost: started again, the process contends anew.
     """
     log_to_stderr(verbose=verbose)
-    election = election_from(options, usual_name=LEASE_NAME if HOSTS in controllers else IMAGES_LEASE_NAME)
+    election = election_from(
+        options, usual_name=next(LEASES[name] for name in CONTROLLERS if name in controllers)
+    )
     webhook, looking_after = webhook_from(options), looking_after_from(options)
-    hosts = images = None
+    hosts = machines = images = None
     if HOSTS in controllers:
         backend = _backend(provisioner, push_listen, demo_script)
         hosts = HostWork(backend, webhook, switches_from(os.environ), looking_after)
@@ -118,6 +131,8 @@ def operator(
         raise click.UsageError(
             "--webhook-listen goes with --controllers hosts: the rules are asked about hosts"
         )
+    if MACHINES in controllers:
+        machines = machine_work_from(options)
     if IMAGES in controllers:
         images = image_work_from(options, state)
     try:
@@ -125,7 +140,7 @@ def operator(
         Client.from_kubeconfig()
     except ConfigError as error:
         raise click.ClickException(str(error)) from error
-    wanted = Wanted(state, health_listen, election, hosts, images)
+    wanted = Wanted(state, health_listen, election, hosts, machines, images)
     try:
         with garbage_seldom_looked_for():
             asyncio.run(operate(wanted))

@@ -7,7 +7,7 @@ gap in the back end's news, go behind hosts that changed just now.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -40,9 +40,14 @@ class HostController:
         namespace: str = "",
         workers: int = 32,
         clock: Callable[[], datetime] = now,
+        indexes: Mapping[str, Callable[[BareMetalHost], Iterable[str]]] | None = None,
     ) -> None:
+        """`indexes` are for others, who find hosts in `hosts` and need not keep them in memory once more."""
         self.hosts = Informer(
-            client, BARE_METAL_HOSTS, namespace=namespace, indexes={BY_SECRET: index_of_secrets}
+            client,
+            BARE_METAL_HOSTS,
+            namespace=namespace,
+            indexes={BY_SECRET: index_of_secrets, **(indexes or {})},
         )
         self.secrets = Informer(client, metadata_of(SECRETS), namespace=namespace)
         self._echoes = Echoes()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
-from ingot.api.core import NAMESPACES
+from ingot.api.core import NAMESPACES, NODES
 from ingot.api.hostclaim import HOST_CLAIMS
 from ingot.api.hostdeploypolicy import HOST_DEPLOY_POLICIES
 from ingot.api.machine import MACHINE_SETS, MACHINES
@@ -71,7 +71,7 @@ def machines(
     machinesets = Informer(client, MACHINE_SETS, namespace=namespace)
     claims = Informer(client, HOST_CLAIMS, namespace=namespace)
     policies = Informer(client, HOST_DEPLOY_POLICIES, namespace=namespace)
-    namespaces = Informer(client, NAMESPACES)
-    made.informers.extend([machines, machinesets, claims, policies, namespaces])
+    nodes, namespaces = Informer(client, NODES), Informer(client, NAMESPACES)
+    made.informers.extend([machines, machinesets, claims, policies, nodes, namespaces])
     del pool, recorder  # the controllers take them, one line each
     return made

@@ -12,7 +12,8 @@ from click.testing import CliRunner
 
 from ingot.api.meta import Key
 from ingot.cli.main import main
-from ingot.cli.parts.electing import EXIT_LOST, IMAGES_LEASE_NAME, LEASE_NAME, Election, election_from
+from ingot.cli.operator import LEASES
+from ingot.cli.parts.electing import EXIT_LOST, IMAGES_LEASE_NAME, Election, election_from
 from ingot.cli.parts.listen import Listen
 from ingot.cli.parts.looking_after import (
     WORKERS,
@@ -53,10 +54,17 @@ from ingot.trust import Authority
         ),
         ("--webhook-listen 127.0.0.1:0 --webhook-certs /nowhere", "does not exist"),
         ("--health-listen nowhere", "is not ADDRESS:PORT"),
-        ("--controllers dishes", "'dishes' is not a list of controllers; there are: hosts, images"),
+        ("--controllers dishes", "'dishes' is not a list of controllers; there are: hosts, machines, images"),
         ("--controllers ,", "is not a list of controllers"),
         ("--controllers images --webhook-listen 127.0.0.1:0", "goes with --controllers hosts"),
         ("--controllers images --images-listen 8084", "is not ADDRESS:PORT"),
+        ("--controllers machines --webhook-listen 127.0.0.1:0", "goes with --controllers hosts"),
+        ("--controllers machines --machinesets maybe", "'maybe' is not one of 'auto', 'on', 'off'"),
+        (
+            "--controllers machines --defaults-namespace No_1",
+            "'No_1' is not a name that a namespace can have",
+        ),
+        ("--controllers machines --release-target image", "is not a mapping with image or customDeploy"),
         ("--namespace rack-1,rack-2", "'rack-1,rack-2' names several namespaces"),
         ("--namespace Rack_1", "'Rack_1' is not a name that a namespace can have"),
         ("--max-provisioning-retries -1", "-1 is not in the range x>=0"),
@@ -111,7 +119,7 @@ def test_what_is_missing_for_images_is_said(environment: dict[str, str], said: s
     assert said in " ".join(result.output.split())
 
 
-def test_who_makes_images_alone_contends_for_another_lease() -> None:
+def test_each_set_of_controllers_has_a_lease_of_its_own() -> None:
     given = {
         "leader_elect": True,
         "lease_namespace": None,
@@ -121,8 +129,13 @@ def test_who_makes_images_alone_contends_for_another_lease() -> None:
         "renew_deadline_seconds": 10.0,
         "retry_period_seconds": 2.0,
     }
-    for usual, name in ((LEASE_NAME, "baremetal-operator"), (IMAGES_LEASE_NAME, "ingot-images")):
-        found = election_from(given, usual_name=usual)
+    names = {
+        "hosts": "baremetal-operator",
+        "machines": "controller-leader-election-capbm",
+        "images": "ingot-images",
+    }
+    for controllers, name in names.items():
+        found = election_from(given, usual_name=LEASES[controllers])
         assert found is not None
         assert found.lease == Key("default", name)
     chosen = election_from(given | {"lease_name": "mine"}, usual_name=IMAGES_LEASE_NAME)

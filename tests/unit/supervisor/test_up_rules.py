@@ -28,6 +28,7 @@ from ingot.embedded.supervisor import PartStatus
 from ingot.embedded.supervisor import State as PartState
 from ingot.images.controller import ImageSettings
 from ingot.lab.labfile import LabFile, save
+from ingot.machines.defaults import of_release
 from ingot.services.settings import IronicSettings
 
 PORTS = {
@@ -96,6 +97,7 @@ def test_the_operator_waits_for_everything_it_talks_to(tmp_path: Path) -> None:
     parts = plan.parts(state, PORTS, plan.make_ready(state), Wishes())
     assert [part.name for part in parts] == ["api-server", "ironic", "front", "lab", "operator"]
     assert parts[-1].after == ("api-server", "ironic", "lab")
+    assert " --controllers hosts,machines " in " ".join(parts[-1].argv)
 
 
 def test_without_the_lab_nothing_asks_for_it(tmp_path: Path) -> None:
@@ -114,7 +116,11 @@ def test_ramdisks_of_coreos_are_there_before_hosts_ask_for_them(tmp_path: Path) 
     assert [part.name for part in planned] == ["api-server", "images", "ironic", "front", "lab", "operator"]
     parts = {part.name: part for part in planned}
     assert parts["operator"].after == ("api-server", "ironic", "images", "lab")
-    assert parts["operator"].environment["IRONIC_USE_COREOS_IPA"] == "true"
+    told = parts["operator"].environment
+    assert told["IRONIC_USE_COREOS_IPA"] == "true"
+    usual = of_release(told["INGOT_RELEASE_TARGET"])
+    assert usual is not None
+    assert usual.custom_deploy == CustomDeploy(method="install_coreos")
     ironic = IronicSettings.from_environment(parts["ironic"].environment)
     assert (ironic.use_coreos, ironic.boot_iso_source) == (True, "http")
     images = ImageSettings.from_environment(parts["images"].environment, state=state.images)

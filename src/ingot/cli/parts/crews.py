@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from ingot.api.baremetalhost import BareMetalHost
 from ingot.cli.parts.listen import Listen, cannot_listen
 from ingot.cli.parts.state import StateFolder
 from ingot.kube import Client, Controller, Elector, EventRecorder, Informer
@@ -55,3 +56,5 @@ class Crew:
     checks: dict[str, Check] = field(default_factory=dict)
     announcement: Callable[[], str]
     """What there is to say once it works."""
+    hosts: Informer[BareMetalHost] | None = None
+    """The hosts, for crews that read them too; one of the informers."""

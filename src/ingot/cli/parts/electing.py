@@ -1,7 +1,8 @@
 """`--leader-elect` and what belongs to it: contending for the Lease, and what becomes of a process that lost it.
 
 The Lease of who looks after hosts has the name that baremetal-operator gives it, so that where both are installed in one
-namespace only one of them works. Who only makes images has another one: it works beside them.
+namespace only one of them works; that of who only gives them to Machines the name that cluster-api-provider-baremetal gives it.
+Who only makes images has another one: it works beside them.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ingot.kube import Client, Elector, Timing
 log = logging.getLogger(__name__)
 
 LEASE_NAME: Final = "baremetal-operator"
+MACHINES_LEASE_NAME: Final = "controller-leader-election-capbm"
 IMAGES_LEASE_NAME: Final = "ingot-images"
 EXIT_LOST: Final = 75
 """EX_TEMPFAIL: nothing is wrong that another start would not mend."""
@@ -95,7 +97,7 @@ _OPTIONS: Final[tuple[Callable[[Any], Any], ...]] = (
     click.option(
         "--lease-name",
         metavar="NAME",
-        show_default=f"{LEASE_NAME}, or {IMAGES_LEASE_NAME} for images alone",
+        show_default=f"{LEASE_NAME}; {MACHINES_LEASE_NAME} without hosts; {IMAGES_LEASE_NAME} for images alone",
         help="What it is called.",
     ),
     _seconds("lease-duration-seconds", 15.0, "How long the others wait after the last renewal."),

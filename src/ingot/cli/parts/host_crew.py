@@ -15,6 +15,7 @@ from ingot.cli.parts.webhook import Webhook
 from ingot.hosts import HostController, SubscriptionController, SwitchController, SwitchSettings
 from ingot.kube.admission import Registration
 from ingot.kube.health import Check
+from ingot.machines.pool import INDEXES
 from ingot.trust import ServingTls
 
 
@@ -37,6 +38,8 @@ class HostWork:
             settings=self.looking_after.settings,
             namespace=namespace,
             workers=self.looking_after.workers,
+            # The crew that gives hosts away reads the same copy.
+            indexes=INDEXES,
         )
         subscriptions = SubscriptionController(
             client, backend, recorder, hosts=hosts.hosts, secrets=hosts.secrets, namespace=namespace
@@ -74,6 +77,7 @@ class HostWork:
             prepare=open_backend,
             checks=checks,
             announcement=lambda: self.backend.announcement(backend),
+            hosts=hosts.hosts,
         )
 
 

@@ -15,7 +15,7 @@ WORKERS: Final = 32
 """Hosts that are looked at at the same time. They mostly wait for the API, so it has nothing to do with processors."""
 MOST_WORKERS: Final = 1000
 
-_NAMESPACE: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+NAMESPACE: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -40,7 +40,7 @@ class _Namespace(click.ParamType[str]):
                 param,
                 ctx,
             )
-        if found and not _NAMESPACE.fullmatch(found):
+        if found and not NAMESPACE.fullmatch(found):
             self.fail(f"{found!r} is not a name that a namespace can have", param, ctx)
         return found
 

@@ -1,8 +1,8 @@
 """The operator as a whole: what runs, in which order it begins and ends, and when it is ready.
 
-What it works at is up to its crews (`host_crew`, `image_crew`). Everything that changes something waits for the Lease, where
-there is one: the back end is opened, and so hears of its machines, by the leader alone, and its client refuses to write for
-anybody else. Health, metrics and admission are served by all.
+What it works at is up to its crews (`host_crew`, `machine_crew`, `image_crew`). Everything that changes something waits for the
+Lease, where there is one: the back end is opened, and so hears of its machines, by the leader alone, and its client refuses to
+write for anybody else. Health, metrics and admission are served by all.
 It ends in the opposite order: first the work, then what it needed, and last the Lease is handed over.
 """
 
@@ -22,6 +22,7 @@ from ingot.cli.parts.electing import Election
 from ingot.cli.parts.host_crew import HostWork
 from ingot.cli.parts.image_crew import ImageWork
 from ingot.cli.parts.listen import Listen, told_to_stop
+from ingot.cli.parts.machine_crew import MachineWork
 from ingot.cli.parts.state import StateFolder
 from ingot.kube import Client, Elector, EventRecorder, Manager
 from ingot.kube.health import Check, HealthServer
@@ -30,18 +31,21 @@ from ingot.trust import Authority, ServingTls, kept_token
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What was asked for on the command line and in the environment; one of `hosts` and `images` at least."""
+    """What was asked for on the command line and in the environment; one of the three at the end at least."""
 
     state: StateFolder
     health: Listen | None
     election: Election | None
     hosts: HostWork | None
+    machines: MachineWork | None
     images: ImageWork | None
 
     @property
     def folder(self) -> Path:
-        """Where this process keeps what is its own: two of them may share a state folder."""
-        return self.state.operator if self.hosts is not None else self.state.images
+        """Where this process keeps what is its own: several of them may share a state folder."""
+        if self.hosts is not None:
+            return self.state.operator
+        return self.state.machines if self.machines is not None else self.state.images
 
     def tls(self) -> ServingTls:
         """The certificate under which the back end reports and health is served."""
@@ -109,6 +113,8 @@ async def _crews(wanted: Wanted, shop: Shop, tls: ServingTls) -> list[Crew]:
     crews = []
     if wanted.hosts is not None:
         crews.append(await wanted.hosts.crew(shop, tls))
+    if wanted.machines is not None:
+        crews.append(await wanted.machines.crew(shop, crews[0].hosts if crews else None))
     if wanted.images is not None:
         crews.append(await wanted.images.crew(shop))
     return crews

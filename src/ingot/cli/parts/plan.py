@@ -6,6 +6,7 @@ that only their owner can read; a part is told the file, never the value. `make_
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from ingot.trust import Authority, Certificate, kept_token, write_private
 
 LISTENERS: Final = ("api-server", "ironic", "front", "boot", "images", "lab", "operator")
 IRONIC_USER: Final = "ingot"
+INSTALL_COREOS: Final = "customDeploy: {method: install_coreos}"
 _HERE: Final = ("127.0.0.1", "localhost")
 
 
@@ -207,6 +209,7 @@ def operator(
         name="operator",
         argv=ingot(
             *("operator", "--state", str(state.path), "--provisioner", "ironic"),
+            *("--controllers", "hosts,machines", "--defaults-namespace", "default"),
             *("--push-listen", f"127.0.0.1:{port}"),
         ),
         environment={
@@ -214,7 +217,11 @@ def operator(
             "IRONIC_ENDPOINT": f"{ironic.api_url}/v1",
             "IRONIC_CACERT_FILE": str(trusted.ca_file),
             "METAL3_AUTH_ROOT_DIR": str(trusted.auth_root),
-            **({"IRONIC_USE_COREOS_IPA": "true"} if wishes.coreos is not None else {}),
+            **(
+                {"IRONIC_USE_COREOS_IPA": "true", **_coreos_unless_told()}
+                if wishes.coreos is not None
+                else {}
+            ),
         },
         # The lab says where its ramdisk is once it has started.
         late_environment=lambda: _ramdisks_of_lab(state, wishes) if wishes.lab else {},
@@ -229,6 +236,11 @@ def operator(
         probe=connects(port, trusted.ca_file),
         address=f"https://127.0.0.1:{port}",
     )
+
+
+def _coreos_unless_told() -> dict[str, str]:
+    """What is installed for Machines that do not say it: what their ramdisk is made of, unless the shell says otherwise."""
+    return {} if os.environ.get("INGOT_RELEASE_TARGET") else {"INGOT_RELEASE_TARGET": INSTALL_COREOS}
 
 
 def _ramdisks_of_lab(state: StateFolder, wishes: Wishes) -> Mapping[str, str]:

@@ -14,7 +14,18 @@ from typing import Any, Final, TypeVar
 import click
 
 OURS: Final = frozenset(
-    {"ca", "kubeconfig", "kubeconfig-readonly", "api", "ironic", "operator", "images", "lab", "run"}
+    {
+        "ca",
+        "kubeconfig",
+        "kubeconfig-readonly",
+        "api",
+        "ironic",
+        "operator",
+        "machines",
+        "images",
+        "lab",
+        "run",
+    }
 )
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -44,6 +55,10 @@ class StateFolder:
     def backend_notice(self) -> Path:
         """What the operator found that is not as it should be with its back end; not there while all is well."""
         return self.operator / "backend-notice"
+
+    @property
+    def machines(self) -> Path:
+        return self.path / "machines"
 
     @property
     def images(self) -> Path:

@@ -16,6 +16,7 @@ from ingot.api.hostdeploypolicy import HOST_DEPLOY_POLICIES
 from ingot.api.machine import MACHINE_SETS, MACHINES
 from ingot.api.meta import Resource
 from ingot.kube import Client, Controller, EventRecorder, Informer
+from ingot.machines.defaults import TargetDefaults, defaults_informer
 from ingot.machines.pool import Pool, host_informer
 
 Job = Callable[[], Coroutine[Any, Any, None]]
@@ -73,5 +74,15 @@ def machines(
     policies = Informer(client, HOST_DEPLOY_POLICIES, namespace=namespace)
     nodes, namespaces = Informer(client, NODES), Informer(client, NAMESPACES)
     made.informers.extend([machines, machinesets, claims, policies, nodes, namespaces])
-    del pool, recorder  # the controllers take them, one line each
+    defaults = _defaults(client, settings, made)
+    defaults.tell(recorder)
+    del pool  # the controllers take it, one line each
     return made
+
+
+def _defaults(client: Client, settings: MachineSettings, made: Running) -> TargetDefaults:
+    of_cluster = None
+    if settings.defaults_namespace:
+        of_cluster = defaults_informer(client, settings.defaults_namespace)
+        made.informers.append(of_cluster)
+    return TargetDefaults(of_cluster, release=settings.release_target)

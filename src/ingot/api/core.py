@@ -68,12 +68,26 @@ class NodeCondition(Model):
     last_transition_time: datetime | None = None
 
 
+class NodeTaint(Model):
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+    time_added: datetime | None = None
+
+
 class NodeSpec(Model):
     provider_id: str = msgspec.field(name="providerID", default="")
     unschedulable: bool = False
+    taints: list[NodeTaint] = msgspec.field(default_factory=list)
+
+
+class NodeAddress(Model):
+    address: str = ""
+    type: str = ""
 
 
 class NodeStatus(Model):
+    addresses: list[NodeAddress] = msgspec.field(default_factory=list)
     conditions: list[NodeCondition] = msgspec.field(default_factory=list)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ingot.api.baremetalhost import Annotation, BareMetalHost, OperationalStatus, State
+from ingot.api.baremetalhost import Annotation, BareMetalHost, OperationalStatus, State, UnknownState
 from ingot.api.meta import ObjectReference
 
 UNHEALTHY: Final = ("capi.metal3.io/unhealthy", "capm3.metal3.io/unhealthy")
@@ -37,9 +37,12 @@ def why_taken(host: BareMetalHost) -> str | None:
         spec.image is not None and (spec.image.url or spec.image.format == "coreos")
     ) or spec.custom_deploy is not None:
         return "is told already what to run"
-    if host.state not in _FREE:
-        return f"is {host.state or 'new'}"
-    return None
+    try:
+        state = host.state
+    except UnknownState:
+        # Asked of every host there is: one with a status that nobody understands must not keep the others from being given away.
+        return "is in a state that does not exist"
+    return None if state in _FREE else f"is {state or 'new'}"
 
 
 def claimant(reference: ObjectReference) -> str:

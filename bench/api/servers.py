@@ -65,13 +65,15 @@ def embedded(folder: Path) -> Iterator[Server]:
 
 
 @contextlib.contextmanager
-def kubernetes(folder: Path) -> Iterator[Server]:
+def kubernetes(folder: Path, *api_server_options: str) -> Iterator[Server]:
     sys.path.insert(0, str(ROOT / "tests" / "cluster"))
     # It is a fixture of the tests, which are no package.
     from control_plane import ControlPlane
 
     begun = time.perf_counter()
-    plane = ControlPlane.start(folder, controllers=False, crds=all_crds())
+    plane = ControlPlane.start(
+        folder, controllers=False, crds=all_crds(), api_server_options=api_server_options
+    )
     try:
         yield _ready("kube-apiserver + etcd", folder, plane.kubeconfig, plane.pids, begun)
     finally:

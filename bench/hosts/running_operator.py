@@ -9,8 +9,9 @@ import re
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from ingot.trust import client_context
 
@@ -59,10 +60,12 @@ class Operator:
 
 
 @contextlib.contextmanager
-def operator(kubeconfig: Path, state: Path) -> Iterator[Operator]:
+def operator(
+    kubeconfig: Path, state: Path, *options: str, script: Mapping[str, Any] = SCRIPT
+) -> Iterator[Operator]:
     state.mkdir(parents=True, exist_ok=True)
-    script = state / "script.json"
-    script.write_text(json.dumps(SCRIPT))
+    script_file = state / "script.json"
+    script_file.write_text(json.dumps(script))
     command = [
         sys.executable,
         "-c",
@@ -71,7 +74,8 @@ def operator(kubeconfig: Path, state: Path) -> Iterator[Operator]:
         "--state",
         str(state),
     ]
-    command += ["--provisioner", "demo", "--demo-script", str(script), "--health-listen", "127.0.0.1:0"]
+    command += ["--provisioner", "demo", "--demo-script", str(script_file)]
+    command += ["--health-listen", "127.0.0.1:0", *options]
     with (state / "operator.log").open("w") as log:
         process = subprocess.Popen(
             command,

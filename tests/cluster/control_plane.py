@@ -54,8 +54,9 @@ def programs() -> Path:
 class ControlPlane:
     """What runs in a folder, and how to talk to it. Made by `start`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, api_server_options: Iterable[str] = ()) -> None:
         self.folder = folder.resolve()
+        self._api_server_options = tuple(api_server_options)
         self.kubeconfig = self.folder / "kubeconfig"
         self.kubeconfig_readonly = self.folder / "kubeconfig-readonly"
         self._programs = programs()
@@ -68,11 +69,16 @@ class ControlPlane:
 
     @classmethod
     def start(
-        cls, folder: Path, *, controllers: bool = True, crds: Iterable[Mapping[str, Any]] = ()
+        cls,
+        folder: Path,
+        *,
+        controllers: bool = True,
+        crds: Iterable[Mapping[str, Any]] = (),
+        api_server_options: Iterable[str] = (),
     ) -> ControlPlane:
         """Start one in an empty folder. `controllers=False` leaves it at etcd and the API. The `crds` are there before the
         controllers are: the garbage collector looks for new kinds only every half minute."""
-        made = cls(folder)
+        made = cls(folder, api_server_options=api_server_options)
         try:
             made._start(controllers=controllers, crds=crds)
         except BaseException:
@@ -161,6 +167,7 @@ class ControlPlane:
             "--service-cluster-ip-range=10.0.0.0/24",
             # No network, so nobody to tell where this server is.
             "--endpoint-reconciler-type=none",
+            *self._api_server_options,
         )
         self._until(lambda: self._code("/readyz") == 200)
 

@@ -1,9 +1,9 @@
 """Who waits for a host, machines and claims alike, and whom a host that becomes vacant wakes.
 
-A host that becomes vacant, or gets other labels while it is, wakes the one that has waited longest of those it fits: as many are
-woken as there are hosts to be had, never all of them for one. Who was woken and took another host, or none, hands its chance on to
-the next; nobody is woken twice for the same vacancy. Whatever is missed all the same (what somebody may have can change without
-any host changing) is caught by looking again after half a minute, as Metal3 does.
+A host that becomes vacant, or gets other labels while it is, wakes the one that has waited longest of those it fits: as many
+are woken as there are hosts to be had, never all of them for one. Who was woken and took another host, or none, hands its chance
+on to the next; nobody is woken twice for the same vacancy. Whatever is missed all the same (what somebody may have can change
+without any host changing) is caught by looking again after half a minute, as Metal3 does.
 
 Belongs to one event loop, and nothing here waits: whoever finds no host and enters in the same breath misses no host.
 """
@@ -24,7 +24,9 @@ from ingot.machines.vacancies import why_taken
 LOOK_AGAIN: Final = 30.0
 """Seconds, a little more by the controller's jitter."""
 
-WAITING: Final = Gauge("ingot_waiting_for_a_host", "Machines and claims that wait for a host to become vacant.")
+WAITING: Final = Gauge(
+    "ingot_waiting_for_a_host", "Machines and claims that wait for a host to become vacant."
+)
 
 Fits = Callable[[BareMetalHost], bool]
 Wake = Callable[[], None]

@@ -80,7 +80,8 @@ def _objection(host: BareMetalHost, act: Act, sight: Sight) -> str | None:
         return None if may_be_let_go(host) else "nobody asked for it to be let go, in the state it is in"
     if act is Act.FORGET:
         return _objection_to_forgetting(host, deleting=deleting)
-    if state in RUNS_A_SYSTEM and not (deleting or must_deprovision(host)):
+    # What is wanted instead may be unusable; as long as that is so, the host is in use, and serviced like others.
+    if state in RUNS_A_SYSTEM and not deleting and (act is Act.SERVICE or not must_deprovision(host)):
         return _objection_while_it_runs(host, act)
     match act:
         case Act.CLEAN if state not in CLEANS:

@@ -11,9 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from ingot.api.admission import check
 from ingot.api.baremetalhost import (
-    BARE_METAL_HOSTS,
     FINALIZER,
     Annotation,
     BareMetalHost,
@@ -24,7 +22,6 @@ from ingot.api.baremetalhost import (
     UnknownState,
 )
 from ingot.api.meta import Key
-from ingot.api.wire import wire
 from ingot.hosts.beside.data_image import look_after_data_image
 from ingot.hosts.beside.firmware import firmware_may_differ, look_after_firmware
 from ingot.hosts.beside.hardware import known_hardware
@@ -44,6 +41,7 @@ from ingot.hosts.outcome import Advance, Block, Delay, Fail, Outcome, Stay
 from ingot.hosts.restoring import restore_status
 from ingot.hosts.retries import Retries, grounds
 from ingot.hosts.retrying import retry_by_hand
+from ingot.hosts.rules import broken_rules
 from ingot.hosts.secrets.marks import mark_secrets
 from ingot.hosts.states.deprovisioning import GIVE_UP_AFTER
 from ingot.hosts.states.registering import ensure_registered
@@ -260,14 +258,3 @@ class HostReconciler:
             p.clear_error()
         if state in STARTED:
             p.tell(*STARTED[state])
-
-
-def broken_rules(host: BareMetalHost) -> str:
-    """What is wrong with the host as it is written; "" when nothing is.
-
-    The API refuses such a host, where it asks these rules. A cluster whose webhook is off does not. Annotations are not
-    judged here: whoever obeys one knows what to do with a value that it should not have.
-    """
-    kind = BARE_METAL_HOSTS
-    errors = check(kind.group, kind.kind, wire(host), None)
-    return "; ".join(str(error) for error in errors if not error.path.startswith("metadata.annotations["))

@@ -209,6 +209,14 @@ def test_a_host_in_use_is_serviced_once_that_is_written_down(state: str) -> None
     assert asked(in_use(state, operational="error", error="servicing error"), Act.SERVICE, holds=True)
 
 
+def test_a_host_that_is_kept_as_it_is_because_what_is_wanted_cannot_be_installed_is_serviced_like_others() -> (
+    None
+):
+    changed = msgspec.structs.replace(in_use(operational="servicing"), spec=host("", image="https://b").spec)
+    assert asked(changed, Act.SERVICE, holds=True)
+    assert not asked(msgspec.structs.replace(changed, status=in_use().status), Act.SERVICE, holds=True)
+
+
 def test_a_host_whose_firmware_is_being_changed_is_not_switched_off_before_that_is_over() -> None:
     for annotations in ({}, {PLAIN: ""}, {HELD: '{"mode": "hard"}'}):
         assert not asked(in_use(operational="servicing", annotations=annotations), Act.POWER_OFF, holds=True)

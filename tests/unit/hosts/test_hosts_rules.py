@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from ingot.api.baremetalhost import BareMetalHost
-from ingot.hosts.reconciler import broken_rules
+from ingot.hosts.rules import broken_rules
 
 
 def host(**spec: object) -> BareMetalHost:

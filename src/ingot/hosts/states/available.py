@@ -7,9 +7,8 @@ from ingot.api.inputs.weaknesses import weaknesses
 from ingot.api.installed import needs_provisioning, wanted
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import Advance, Block, Outcome
-from ingot.hosts.secrets.pulling import pull_secret
-from ingot.hosts.secrets.reading import first_boot_data
 from ingot.hosts.states.inspecting import inspection_is_asked_for
+from ingot.hosts.states.objections import objection
 from ingot.hosts.states.power import at_rest, manage_power
 from ingot.hosts.states.preparing import is_unprepared
 from ingot.hosts.states.profiles import root_device
@@ -44,12 +43,9 @@ async def _begin(p: Pass) -> Outcome:
             f"gave up after {p.status.provisioning_fail_count} failed attempts to provision this image; "
             "the Events of the host say why. Change spec.image to try again, or run `ingot host retry`.",
         )
+    if (found := await objection(p)) is not None:
+        return found
     image, custom_deploy = p.host.spec.image, p.host.spec.custom_deploy
-    if (why := p.tools.backend.cannot_deploy(image, custom_deploy)) is not None:
-        return Block(ErrorType.PROVISIONING, why)
-    for found in (await first_boot_data(p, image, custom_deploy), await pull_secret(p, image)):
-        if isinstance(found, Block):
-            return found
     for weak in weaknesses(image):
         p.tell(EventReason.WEAK_IMAGE, f"{weak.field}: {weak.sentence}", "Warning")
     # What is begun is noted together with the state, before anything is done; see `ingot.api.installed`.

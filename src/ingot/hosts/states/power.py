@@ -128,6 +128,9 @@ async def _reboot(p: Pass) -> Outcome | None:
 async def _set_power(p: Pass, wanted: Power) -> Outcome | None:
     """Tell the back end; None when it is done."""
     failed_before = p.failed_with(ErrorType.POWER_MANAGEMENT)
+    if p.failed_with(ErrorType.PROVISIONING):
+        # What is wrong with an image that is to come is not the machine's doing.
+        p.completed()
     # A machine that did not react to a polite request gets an impolite one.
     impolite = failed_before or p.status.error_count > 0 or reboots(p.current).mode is PowerOffMode.HARD
     match await p.tools.backend.set_power(

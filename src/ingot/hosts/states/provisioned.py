@@ -3,6 +3,9 @@
 Nothing here touches what is installed: a back end without a memory is told about the machine, never told to install it again.
 A back end may have to drop its record of the machine first and make it anew; that is asked of the guard, which goes by what is
 written, so what this pass has decided is written before.
+
+Something else that is wanted instead means that what is installed goes. Whatever can be found wrong with it is told first: until
+that is mended, the host runs on as it is.
 """
 
 from __future__ import annotations
@@ -10,16 +13,21 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ingot.api.baremetalhost import ErrorType, State
-from ingot.api.installed import must_deprovision
+from ingot.api.installed import must_deprovision, wanted
 from ingot.hosts.host_pass import Pass
-from ingot.hosts.outcome import SOON, Advance, Fail, Outcome, Wait
+from ingot.hosts.outcome import SOON, Advance, Block, Fail, Outcome, Wait
+from ingot.hosts.rules import broken_rules
+from ingot.hosts.states.objections import objection
 from ingot.hosts.states.power import at_rest, manage_power
 from ingot.provisioner import Act, Busy, Failed, NotRegistered, Ready, Refusal, Sight
 
 
 async def provisioned(p: Pass) -> Outcome:
     if must_deprovision(p.current):
-        return Advance(State.DEPROVISIONING)
+        kept_by = await _kept_by(p)
+        if kept_by is None:
+            return Advance(State.DEPROVISIONING)
+        return await _adopt(p) or await manage_power(p) or kept_by
     return await _adopt(p) or await manage_power(p) or at_rest(p, "the wanted image is installed")
 
 
@@ -36,6 +44,18 @@ async def externally_provisioned(p: Pass) -> Outcome:
         or await manage_power(p)
         or at_rest(p, "somebody else installed this host; only its power is managed")
     )
+
+
+async def _kept_by(p: Pass) -> Block | None:
+    """Why what is wanted instead cannot be installed; None where nothing is known against it, or nothing is wanted."""
+    if wanted(p.host.spec) is None:
+        return None
+    errors = broken_rules(p.host)
+    found = Block(ErrorType.PROVISIONING, errors) if errors else await objection(p)
+    if found is None:
+        return None
+    why = found.message.rstrip(". ")
+    return Block(found.kind, f"{why}. What is installed stays until this is mended.", found.event)
 
 
 async def _adopt(p: Pass) -> Outcome | None:

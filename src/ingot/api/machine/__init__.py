@@ -11,6 +11,7 @@ The kinds are OpenShift's; what a Machine says to a bare metal provider is in it
 from __future__ import annotations
 
 from ingot.api.machine.machine import (
+    FINALIZER,
     MACHINES,
     Annotation,
     ErrorReason,
@@ -44,6 +45,7 @@ from ingot.api.machine.provider import (
 )
 
 __all__ = [
+    "FINALIZER",
     "MACHINES",
     "MACHINE_SETS",
     "Annotation",

@@ -14,6 +14,10 @@ from ingot.api.meta import Model, Object, ObjectReference, Resource
 from ingot.api.schema import ATOMIC_LIST, ATOMIC_MAP, JsonObject, doc, map_list
 
 
+FINALIZER: Final = "machine.machine.openshift.io"
+"""On a Machine: its host has not been given back yet."""
+
+
 class Annotation(enum.StrEnum):
     """Annotations that machines and those who look after them write and read."""
 
@@ -23,6 +27,8 @@ class Annotation(enum.StrEnum):
     """On a Machine: the provisioning state of that host."""
     IMAGE_SOURCE = "ingot.metal3.io/image-source"
     """On a Machine: who said what is installed: provider spec, cluster or release."""
+    MACHINE = "machine.openshift.io/machine"
+    """On a Node: the Machine that became it, as NAMESPACE/NAME."""
     REMEDIATION = "host.metal3.io/external-remediation"
     """On a Machine: power-cycle the host, because the node does not answer."""
     AUTOSCALE = "metal3.io/autoscale-to-hosts"

@@ -32,7 +32,7 @@ class HostClaimNamespaces(Model):
             "mean all of it."
         ),
     ] = ""
-    names: Annotated[list[str], doc("Namespaces by name.")] = msgspec.field(default_factory=list)
+    names: Annotated[list[str] | None, doc("Namespaces by name; with an empty list, none.")] = None
 
 
 class HostDeployPolicySpec(Model):

@@ -282,7 +282,7 @@ REFUSED: list[tuple[str, str, Json, str, Kind, str]] = [
         policy(nameMatches="tenant-("),
         "spec.hostClaimNamespaces.nameMatches",
         I,
-        "not a regular expression",
+        "a '(' is not closed",
     ),
     (
         "HostDeployPolicy",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator
 from typing import Final
 
@@ -12,9 +11,9 @@ from ingot.api.admission.errors import FieldError, invalid
 from ingot.api.admission.rules import Rules
 from ingot.api.hostclaim import HostClaim
 from ingot.api.hostdeploypolicy import HostDeployPolicy
+from ingot.api.inputs.name_patterns import LONGEST, NamePattern, UnusablePattern
 
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-_LONGEST_PATTERN: Final = 1024
 
 
 def host_selector(claim: HostClaim) -> Iterator[FieldError]:
@@ -43,7 +42,7 @@ def secret_names(claim: HostClaim) -> Iterator[FieldError]:
 
 def named_namespaces(policy: HostDeployPolicy) -> Iterator[FieldError]:
     wanted = policy.spec.host_claim_namespaces
-    for index, name in enumerate(wanted.names if wanted else ()):
+    for index, name in enumerate((wanted.names or ()) if wanted else ()):
         yield from _namespace(f"spec.hostClaimNamespaces.names[{index}]", name)
 
 
@@ -51,20 +50,11 @@ def name_pattern(policy: HostDeployPolicy) -> Iterator[FieldError]:
     wanted = policy.spec.host_claim_namespaces
     pattern = wanted.name_matches if wanted else ""
     path = "spec.hostClaimNamespaces.nameMatches"
-    if len(pattern) > _LONGEST_PATTERN:
-        yield invalid(
-            path,
-            f"{pattern[:_LONGEST_PATTERN]}…",
-            f"a regular expression of more than {_LONGEST_PATTERN} characters is too long.",
-        )
-        return
     try:
-        with warnings.catch_warnings():
-            # Python warns of patterns that may mean something else one day; they mean something today.
-            warnings.simplefilter("ignore")
-            re.compile(pattern)
-    except (re.error, RecursionError, OverflowError) as error:
-        yield invalid(path, pattern, f"this is not a regular expression: {error}.")
+        NamePattern(pattern)
+    except UnusablePattern as error:
+        shown = pattern if len(pattern) <= LONGEST else f"{pattern[:LONGEST]}…"
+        yield invalid(path, shown, f"this is not a regular expression that can be used: {error}.")
 
 
 def namespace_labels(policy: HostDeployPolicy) -> Iterator[FieldError]:

@@ -13,7 +13,6 @@ from ingot.api.machine.parts import MachineCondition, MachineSpec
 from ingot.api.meta import Model, Object, ObjectReference, Resource
 from ingot.api.schema import ATOMIC_LIST, ATOMIC_MAP, JsonObject, doc, map_list
 
-
 FINALIZER: Final = "machine.machine.openshift.io"
 """On a Machine: its host has not been given back yet."""
 

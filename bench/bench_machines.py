@@ -2,7 +2,7 @@
 
 `python bench/bench_machines.py [--kind machines|claims] [--hosts stopped|running] [--count 1000]`. As many hosts as claimants,
 made available by Ingot with the demo back end without delays. Then the claimants are created, which starts the clock, and
-`ingot operator --controllers machines`, a process of its own, gives each a host. Before that, on a server of its own, the floor: a
+`ingot operator --controllers machines`, a process of its own, gives each a host. Before that, on another server, the floor: a
 bare client that makes the writes of a claim, with as many at once, and does nothing else. `--hosts running`: whoever looks after
 hosts goes on meanwhile and provisions them; `stopped`: nobody does, and all that is written is the claims. What was written, and
 what was refused, is in the API server's own log.

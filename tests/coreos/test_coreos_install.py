@@ -23,6 +23,7 @@ from small_coreos import INITRAMFS, OPTIONS, PARTS, file_on_boot, labels, metal_
 
 from image_host import ImageHost
 from ingot.formats.initrd import read_members
+from ingot_agent.order import ARGUMENTS
 
 TOOL = Path(__file__).parents[2] / "tools" / "coreos-installer" / "build"
 THEIRS = Path(subprocess.run([TOOL, "--where"], capture_output=True, text=True, check=True).stdout.strip())
@@ -121,7 +122,7 @@ def test_the_agent_finds_the_step_and_knows_the_build_that_runs(inspected: Answe
     assert "GenericHardwareManager" in answer.managers
     (step,) = answer.offered["command_result"]["deploy_steps"]["CoreOSHardwareManager"]
     assert (step["step"], step["priority"], step["interface"]) == ("install_coreos", 0, "deploy")
-    assert set(step["argsinfo"]) == {"ignition", "append_kargs", "delete_kargs", "copy_network", "ssh_keys"}
+    assert set(step["argsinfo"]) == set(ARGUMENTS)
     assert answer.inventory["coreos"] == {"build": "44.1", "name": "Small CoreOS 44.1", "agent": "0.1.0"}
 
 
@@ -168,10 +169,32 @@ def test_an_image_is_written_with_everything_that_was_asked_for(machine: Machine
     assert (
         file_on_boot(machine.disk, "/loader/entries/ostree-0-older.conf") == b"title Older\noptions older\n"
     )
+    assert network(machine) == {"eth0.nmconnection": NETWORK}
+
+
+def test_the_installed_system_has_a_network_of_its_own_in_place_of_the_ramdisks(
+    machine: Machine, images: ImageHost
+) -> None:
+    own = {
+        "bond0.nmconnection": f"[connection]\nid=bond0\ntype=bond\n# {SECRET}\n",
+        "eth1.nmconnection": "[x]\n",
+    }
+    drive = {"meta_data": {"coreos_network_keyfiles": own}}
+    answer = machine.install(instance=source(images, configdrive=drive), copy_network=True)
+    assert answer.result["device"] == machine.device
+    assert network(machine) == own
+    assert SECRET not in answer.log
+
+
+def network(machine: Machine) -> dict[str, str]:
+    """The connections that the installed system has at its first boot, before Ignition runs."""
     initramfs = file_on_boot(machine.disk, "/ostree/c/initramfs.img") or b""
     assert initramfs.startswith(INITRAMFS)
-    name = "etc/coreos-firstboot-network/eth0.nmconnection"
-    assert read_members(io.BytesIO(initramfs[len(INITRAMFS) :]), lambda _: True)[name] == NETWORK.encode()
+    found = read_members(io.BytesIO(initramfs[len(INITRAMFS) :]), lambda _: True)
+    folder = "etc/coreos-firstboot-network/"
+    return {
+        name.removeprefix(folder): text.decode() for name, text in found.items() if name.startswith(folder)
+    }
 
 
 def test_the_running_build_is_installed_without_any_network(machine: Machine, osmet: Path) -> None:

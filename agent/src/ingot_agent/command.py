@@ -22,9 +22,16 @@ ENVIRONMENT: Final = {
 
 
 def install(
-    order: Order, *, root: Path, device: str, ignition_file: str | None, image_url: str | None
+    order: Order,
+    *,
+    root: Path,
+    device: str,
+    image_url: str | None,
+    ignition_file: str | None = None,
+    network_folder: str | None = None,
 ) -> list[str]:
-    """What is run to install this on the device; both paths are those below the root."""
+    """What is run to install this on the device; paths are those below the root. Without a folder with keyfiles, the network
+    that is copied is the one that runs."""
     if not _DEVICE.fullmatch(device) or ".." in device:
         raise Refused(f"{device!r} is not the name of a disk.")
     words = ["chroot", str(root), "coreos-installer", "install"]
@@ -32,5 +39,6 @@ def install(
     words += ["--ignition-file", ignition_file] if ignition_file else []
     words += [f"--append-karg={argument}" for argument in order.append_kargs]
     words += [f"--delete-karg={argument}" for argument in order.delete_kargs]
-    words += ["--copy-network"] if order.copy_network else []
+    words += ["--copy-network"] if order.copy_network or network_folder else []
+    words += ["--network-dir", network_folder] if network_folder else []
     return [*words, device]

@@ -1,8 +1,8 @@
 """The attempts to install: each from the beginning, on a disk that the one before left without partitions.
 
-Owns what is put below the root of the running CoreOS (the Ignition config, readable by root alone, removed afterwards) and the
-coreos-installer process. Blocks until the disk is written or nothing can be done any more. Leaves the choice of the disk, and
-what the firmware is told afterwards, to `manager`.
+Owns what is put below the root of the running CoreOS (the Ignition config and keyfiles, readable by root alone, removed
+afterwards) and the coreos-installer process. Blocks until the disk is written or nothing can be done any more. Leaves the choice
+of the disk, and what the firmware is told afterwards, to `manager`.
 """
 
 from __future__ import annotations
@@ -33,6 +33,14 @@ _QUIET: Final = 10.0  # seconds between two lines about progress
 
 
 @dataclass(frozen=True, slots=True)
+class _Kept:
+    """Paths as coreos-installer sees them; None for what there is not."""
+
+    ignition: str | None = None
+    network: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Installer:
     """Installs on a device of the machine whose CoreOS is below `root`."""
 
@@ -45,10 +53,10 @@ class Installer:
     def install(self, order: Order, device: str) -> None:
         """Write the order to the device; raises Refused, Failed or Hopeless, and a disk that was begun cannot boot."""
         config = ignition.config(order.ignition, hostname=order.hostname, ssh_keys=order.ssh_keys)
-        with self._kept(config) as file:
+        with self._kept(config, order.keyfiles) as kept:
             for attempt in range(1, ATTEMPTS + 1):
                 try:
-                    return self._attempt(order, device, file)
+                    return self._attempt(order, device, kept)
                 except Hopeless:
                     raise
                 except Failed as error:
@@ -57,14 +65,15 @@ class Installer:
                     LOG.warning("attempt %d of %d to install CoreOS failed: %s", attempt, ATTEMPTS, error)
                     self.sleep(self.pause * attempt)
 
-    def _attempt(self, order: Order, device: str, file: str | None) -> None:
+    def _attempt(self, order: Order, device: str, kept: _Kept) -> None:
         with self._relay(order.image) as relay:
             words = command.install(
                 order,
                 root=self.root,
                 device=device,
-                ignition_file=file,
                 image_url=relay.url if relay else None,
+                ignition_file=kept.ignition,
+                network_folder=kept.network,
             )
             spelled = {relay.url: str(order.image)} if relay else {}
             what = str(order.image) if order.image else "the build that runs"
@@ -115,22 +124,34 @@ class Installer:
         return process.returncode, heard
 
     @contextmanager
-    def _kept(self, config: bytes | None) -> Iterator[str | None]:
-        """The path of the config as coreos-installer sees it, while it is needed."""
-        if config is None:
-            yield None
+    def _kept(self, config: bytes | None, keyfiles: Mapping[str, str]) -> Iterator[_Kept]:
+        """What coreos-installer reads, while it is needed."""
+        if config is None and not keyfiles:
+            yield _Kept()
             return
         try:
             folder = Path(tempfile.mkdtemp(prefix="ingot-", dir=self.root / "run"))
         except OSError as error:
             raise Hopeless(f"nothing can be written below {self.root / 'run'}: {error.strerror}.") from error
         try:
-            file = folder / "config.ign"
-            file.touch(mode=0o600)
-            file.write_bytes(config)
-            yield "/" + str(file.relative_to(self.root))
+            inside = "/" + str(folder.relative_to(self.root))
+            if config is not None:
+                _write(folder / "config.ign", config)
+            if keyfiles:
+                (folder / "network").mkdir(mode=0o700)
+            for name, text in keyfiles.items():
+                _write(folder / "network" / name, text.encode())
+            yield _Kept(
+                ignition=f"{inside}/config.ign" if config is not None else None,
+                network=f"{inside}/network" if keyfiles else None,
+            )
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write(file: Path, content: bytes) -> None:
+    file.touch(mode=0o600)
+    file.write_bytes(content)
 
 
 def _make_unbootable(device: str) -> None:

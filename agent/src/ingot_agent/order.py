@@ -22,10 +22,13 @@ ARGUMENTS: Final = {
     "append_kargs": "Kernel arguments of the installed system: a list of texts, or one text.",
     "delete_kargs": "Default kernel arguments that the installed system does without: a list of texts, or one text.",
     "copy_network": "Whether the installed system takes over the ramdisk's NetworkManager connections.",
+    "network_keyfiles": "NetworkManager's keyfiles of the installed system, by file name, in place of the ramdisk's connections.",
     "ssh_keys": "SSH keys of the user core, beside those in the Ignition config: a list of texts, or one text.",
 }
 _KEY: Final = re.compile(r"[a-z0-9@.-]+ [A-Za-z0-9+/=]+( [^\x00-\x1f\x7f]*)?")
 _PAUSE: Final = 10.0
+_LONGEST_FILE_NAME: Final = 255
+_MOST_OF_KEYFILES: Final = 4 << 20
 _YES: Final = frozenset(("true", "yes", "1", "on"))
 _NO: Final = frozenset(("false", "no", "0", "off", ""))
 
@@ -65,13 +68,15 @@ class Image:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """One install. The Ignition config is a secret."""
+    """One install. The Ignition config is a secret, and so are keyfiles."""
 
     ignition: str | None = field(default=None, repr=False)
     ssh_keys: tuple[str, ...] = ()
     append_kargs: tuple[str, ...] = ()
     delete_kargs: tuple[str, ...] = ()
     copy_network: bool = False
+    keyfiles: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Network connections of the installed system, by file name. Where there are some, none of the ramdisk's are copied."""
     hostname: str | None = None
     image: Image | None = None
 
@@ -95,6 +100,7 @@ def read(
         append_kargs=kargs,
         delete_kargs=_kargs(given, meta, "delete"),
         copy_network=_copy_network(given, meta, around),
+        keyfiles=_keyfiles(given, meta),
         hostname=hostname or _name(meta),
         image=_image(instance),
     )
@@ -141,6 +147,37 @@ def _copy_network(given: Mapping[str, Any], meta: Mapping[str, Any], around: Sur
         if value is not None:
             return _truth(value, where)
     return _truth(around.copy_network, "IPA_COREOS_COPY_NETWORK")
+
+
+def _keyfiles(given: Mapping[str, Any], meta: Mapping[str, Any]) -> Mapping[str, str]:
+    files, where = given.get("network_keyfiles"), "the argument network_keyfiles"
+    if files is None:
+        files, where = meta.get("coreos_network_keyfiles"), "coreos_network_keyfiles in the meta data"
+    files = _mapping(files, where)
+    if not all(_is_file_name(name) and _size(text) is not None for name, text in files.items()):
+        raise Refused(f"{where} is not an object of texts by file names.")
+    if sum(_size(text) or 0 for text in files.values()) > _MOST_OF_KEYFILES:
+        raise Refused(f"{where} has more than {_MOST_OF_KEYFILES >> 20} MiB; no network has.")
+    return dict(files)
+
+
+def _is_file_name(name: object) -> bool:
+    size = _size(name) or 0
+    return (
+        isinstance(name, str)
+        and name.isprintable()
+        and "/" not in name
+        and 0 < size <= _LONGEST_FILE_NAME
+        and name[0] != "."
+    )
+
+
+def _size(text: object) -> int | None:
+    """Bytes of a text; None for what is none, or cannot be written."""
+    try:
+        return len(text.encode()) if isinstance(text, str) else None
+    except UnicodeEncodeError:
+        return None
 
 
 def _truth(value: object, where: str) -> bool:

@@ -11,7 +11,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 SECRET_KEYS: Final = frozenset(
-    ("ignition", "user_data", "userdata", "configdrive", "agent_token", "agent_secret_token")
+    (
+        *("ignition", "user_data", "userdata", "configdrive", "network_keyfiles", "coreos_network_keyfiles"),
+        *("agent_token", "agent_secret_token"),
+    )
 )
 HIDDEN: Final = "***"
 

@@ -120,7 +120,7 @@ class Instance(msgspec.Struct, kw_only=True):
     arguments: list[str] = []
     """Kernel arguments that an installer added."""
     keyfiles: dict[str, str] = {}
-    """Network connections that an installer took over from the ramdisk, by file name."""
+    """Network connections that an installer put there, by file name."""
     ssh_keys: list[str] = []
     """Of the user core."""
 

@@ -79,6 +79,21 @@ def test_the_config_is_there_for_root_alone_while_it_is_needed(machine: Machine)
     assert not Path(path).parent.exists()
 
 
+def test_keyfiles_are_there_for_root_alone_while_they_are_needed(machine: Machine) -> None:
+    machine.script(
+        "cp -pr $5 kept; ls -ld $5 | cut -c1-10 >modes; ls -l $5 | tail -n +2 | cut -c1-10 >>modes"
+    )
+    keyfiles = {"eth0.nmconnection": "[connection]\nid=eth0\n", "bond 0.nmconnection": "[bond]\n"}
+    machine.installer.install(Order(keyfiles=keyfiles), "/dev/sdx")
+    kept = machine.folder / "kept"
+    assert {file.name: file.read_text() for file in kept.iterdir()} == keyfiles
+    assert (machine.folder / "modes").read_text().split() == ["drwx------", "-rw-------", "-rw-------"]
+    folder = machine.words()[4]
+    assert machine.words() == ["install", "--offline", "--copy-network", "--network-dir", folder, "/dev/sdx"]
+    assert folder.startswith("/run/ingot-")
+    assert not Path(folder).parent.exists()
+
+
 def test_without_a_config_none_is_given(machine: Machine) -> None:
     machine.script("")
     machine.installer.install(Order(), "/dev/sdx")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ingot_agent.checksum import Digest, DigestAt, found_in
 from ingot_agent.errors import Refused
 from ingot_agent.kargs import arguments
-from ingot_agent.order import Surroundings, is_hostname, read, shown
+from ingot_agent.order import ARGUMENTS, Surroundings, is_hostname, read, shown
 
 CONFIG = {"ignition": {"version": "3.2.0"}, "storage": {"files": [{"path": "/secret-path"}]}}
 SHA256 = "a" * 64
@@ -161,6 +161,41 @@ def test_the_network_is_copied_when_the_first_that_says_something_says_so(
 def test_neither_true_nor_false_is_refused() -> None:
     with pytest.raises(Refused, match="IPA_COREOS_COPY_NETWORK is neither true nor false"):
         asked(around=Surroundings(copy_network="perhaps"))
+
+
+KEYFILES = {"eth0.nmconnection": "[connection]\nid=eth0\npassword=hunter2\n"}
+
+
+def test_keyfiles_come_in_the_arguments_or_in_the_meta_data() -> None:
+    drive = {"meta_data": {"coreos_network_keyfiles": {"other.nmconnection": ""}}}
+    assert asked({"network_keyfiles": KEYFILES}, drive=drive).keyfiles == KEYFILES
+    assert asked(drive={"meta_data": {"coreos_network_keyfiles": KEYFILES}}).keyfiles == KEYFILES
+    assert asked({"network_keyfiles": {}}, drive=drive).keyfiles == {}
+    assert asked().keyfiles == {}
+    assert "hunter2" not in repr(asked({"network_keyfiles": KEYFILES}))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        ["eth0"],
+        "hunter2",
+        {"eth0": 5},
+        {"../eth0": "hunter2"},
+        {"a/b": ""},
+        {".hidden": ""},
+        {"": ""},
+        {"a\n": ""},
+        {"a" * 256: ""},
+        {"eth0": "\ud800"},
+        {"\ud800": ""},
+        {"eth0": "x" * ((4 << 20) + 1)},
+    ],
+)
+def test_what_are_no_keyfiles_is_refused(form: Any) -> None:
+    with pytest.raises(Refused, match="the argument network_keyfiles") as refused:
+        asked({"network_keyfiles": form})
+    assert "hunter2" not in str(refused.value)
 
 
 KEY = "ssh-ed25519 AAAAC3Nz someone@somewhere"
@@ -325,7 +360,7 @@ FIELDS = {
     "image_checksum": JSON,
     "configdrive": JSON | st.fixed_dictionaries({}, optional={"user_data": JSON, "meta_data": JSON}),
 }
-GIVEN = dict.fromkeys(("ignition", "append_kargs", "delete_kargs", "copy_network", "ssh_keys"), JSON)
+GIVEN = dict.fromkeys(ARGUMENTS, JSON)
 
 
 @given(st.fixed_dictionaries({}, optional=GIVEN), st.fixed_dictionaries({}, optional=FIELDS))

@@ -160,10 +160,11 @@ def test_some_reasons_leave_no_hope(reason: str, hopeless: bool) -> None:
 
 
 def test_secrets_are_taken_out_wherever_they_stand() -> None:
-    step = {"step": "install_coreos", "args": {"ignition": {"a": 1}, "append_kargs": ["x"]}}
+    args = {"ignition": {"a": 1}, "append_kargs": ["x"], "network_keyfiles": {"eth0": "hunter2"}}
+    step = {"step": "install_coreos", "args": args}
     node = {"instance_info": {"configdrive": {"user_data": "hunter2"}}, "agent_token": "", "n": None}
     assert redacted([step, (node,)]) == [
-        {"step": "install_coreos", "args": {"ignition": HIDDEN, "append_kargs": ["x"]}},
+        {"step": "install_coreos", "args": dict(args, ignition=HIDDEN, network_keyfiles=HIDDEN)},
         ({"instance_info": {"configdrive": HIDDEN}, "agent_token": "", "n": None},),
     ]
 

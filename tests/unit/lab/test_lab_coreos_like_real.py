@@ -20,6 +20,7 @@ CONFIG = {"ignition": {"version": "3.4.0"}}
 WITH_KEY = {**CONFIG, "passwd": {"users": [{"name": "core", "sshAuthorizedKeys": [KEY]}]}}
 NAMED = {**CONFIG, "storage": {"links": [{"path": "/etc/hostname", "target": "/etc/x"}]}}
 KEYFILES = {"eth0.nmconnection": "[connection]"}
+OWN = {"bond0.nmconnection": "[connection]\nid=bond0\n"}
 
 CASES: dict[str, dict[str, Any]] = {
     "nothing": {},
@@ -63,6 +64,15 @@ CASES: dict[str, dict[str, Any]] = {
     "the network by the ramdisk": {"environment": {"IPA_COREOS_COPY_NETWORK": "true"}},
     "not the network": {"args": {"copy_network": False}, "environment": {"IPA_COREOS_COPY_NETWORK": "true"}},
     "perhaps the network": {"args": {"copy_network": "perhaps"}},
+    "a network of its own": {"args": {"network_keyfiles": OWN}},
+    "one by the metadata": {"drive": {"meta_data": {"coreos_network_keyfiles": OWN}}},
+    "one and the ramdisk's": {"args": {"copy_network": True, "network_keyfiles": OWN}},
+    "one, and not the ramdisk's": {"args": {"copy_network": False, "network_keyfiles": OWN}},
+    "one, and perhaps the ramdisk's": {"args": {"copy_network": "perhaps", "network_keyfiles": OWN}},
+    "none of its own": {"args": {"network_keyfiles": {}, "copy_network": True}},
+    "a list of networks": {"args": {"network_keyfiles": ["x"]}},
+    "a network elsewhere": {"args": {"network_keyfiles": {"../x": ""}}},
+    "a network without text": {"args": {"network_keyfiles": {"x": None}}},
     "another argument": {"args": {"image_url": "https://x"}},
     "a finished drive": {"drive": "H4sI"},
 }
@@ -78,7 +88,7 @@ def real(args: dict[str, Any], node: dict[str, Any], environment: dict[str, str]
         json.loads(config) if config else None,
         list(read.append_kargs),
         list(read.delete_kargs),
-        read.copy_network,
+        dict(read.keyfiles) or (KEYFILES if read.copy_network else {}),
     )
 
 
@@ -89,7 +99,7 @@ def simulated(args: dict[str, Any], node: dict[str, Any], environment: dict[str,
     except StepFailed:
         return "refused"
     config = json.loads(left.ignition) if left.ignition else None
-    return config, left.arguments, left.without, left.keyfiles == KEYFILES
+    return config, left.arguments, left.without, left.keyfiles
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)

@@ -20,7 +20,14 @@ from ingot.lab.agent.work import Params, Work
 from ingot.lab.coreos import Left
 
 STEP: Final = "install_coreos"
-ARGUMENTS: Final = ("ignition", "append_kargs", "delete_kargs", "copy_network", "ssh_keys")
+ARGUMENTS: Final = (
+    "ignition",
+    "append_kargs",
+    "delete_kargs",
+    "copy_network",
+    "network_keyfiles",
+    "ssh_keys",
+)
 _HOSTNAME: Final = "/etc/hostname"
 _YES: Final = ("true", "yes", "1", "on")
 _NO: Final = ("false", "no", "0", "off", "")
@@ -65,7 +72,7 @@ def what_is_left(work: Work, args: Params) -> Left:
         ignition=_ignition(config, work.ramdisk.hostname or _name(meta), _keys(sources)),
         arguments=_words(*sources.first("append_kargs", "coreos_append_karg")) + options,
         without=_words(*sources.first("delete_kargs", "coreos_delete_karg")),
-        keyfiles=work.ramdisk.keyfiles if _copies_network(sources) else {},
+        keyfiles=_network(sources, work.ramdisk.keyfiles),
         user_data=config or "",
         meta_data=meta,
     )
@@ -115,6 +122,25 @@ def _keys(sources: _Sources) -> list[str]:
     if not all(_KEY.fullmatch(key) for key in trimmed):
         raise deployment_failed(f"{where} holds something that is not a public SSH key.")
     return trimmed
+
+
+def _network(sources: _Sources, ramdisks: dict[str, str]) -> dict[str, str]:
+    """The connections that are the installed system's own, else those of the ramdisk where they are to be taken over."""
+    given, where = sources.first("network_keyfiles", "coreos_network_keyfiles")
+    files = {} if given is None or given == "" else given
+    fits = isinstance(files, dict) and all(
+        isinstance(text, str) and _is_file_name(name) for name, text in files.items()
+    )
+    if not fits:
+        raise deployment_failed(f"{where} is not an object of texts by file names.")
+    copied = ramdisks if _copies_network(sources) else {}
+    return dict(files) or copied
+
+
+def _is_file_name(name: str) -> bool:
+    return (
+        name.isprintable() and "/" not in name and not name.startswith(".") and 0 < len(name.encode()) <= 255
+    )
 
 
 def _copies_network(sources: _Sources) -> bool:

@@ -11,6 +11,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from ingot.api.baremetalhost import BareMetalHost
@@ -46,8 +47,7 @@ class Tally:
 
 def choose(hosts: Iterable[BareMetalHost], wish: Wish, *, tally: Tally | None = None) -> BareMetalHost | None:
     """The host to ask for first; None where there is none to be had. `tally` is told of those that are not."""
-    best: BareMetalHost | None = None
-    best_rank: tuple[bool, bool, bytes] | None = None
+    free = []
     for host in hosts:
         if not wish.demands(host.metadata.labels):
             if tally is not None:
@@ -56,17 +56,33 @@ def choose(hosts: Iterable[BareMetalHost], wish: Wish, *, tally: Tally | None = 
             if tally is not None:
                 tally.taken[_kind(why)] += 1
         else:
-            rank = rank_of(host, wish)
-            if best_rank is None or rank < best_rank:
-                best, best_rank = host, rank
+            free.append(host)
+    return choose_free(free, wish)
+
+
+def choose_free(hosts: Iterable[BareMetalHost], wish: Wish) -> BareMetalHost | None:
+    """The same among hosts that are known to be free. Every claimant looks at all of them: a thousand look at a thousand."""
+    best: BareMetalHost | None = None
+    least = _WORST
+    mine, domain, demands = _lot(wish.claimant), wish.failure_domain, wish.demands
+    for host in hosts:
+        metadata = host.metadata
+        if not demands(metadata.labels):
+            continue
+        elsewhere = bool(domain) and metadata.labels.get(FAILURE_DOMAIN) != domain
+        rank = (elsewhere, needs_cleaning(host), _lot(metadata.uid) ^ mine)
+        if rank < least:
+            best, least = host, rank
     return best
 
 
-def rank_of(host: BareMetalHost, wish: Wish) -> tuple[bool, bool, bytes]:
-    """The smaller, the better."""
-    elsewhere = bool(wish.failure_domain) and host.metadata.labels.get(FAILURE_DOMAIN) != wish.failure_domain
-    lot = hashlib.blake2b(host.metadata.uid.encode(), key=wish.claimant.encode()[:64], digest_size=8)
-    return elsewhere, needs_cleaning(host), lot.digest()
+@lru_cache(maxsize=65536)
+def _lot(uid: str) -> int:
+    """What is drawn for it once and for all. Two of them differ in other bits for every pair: so each claimant has an order."""
+    return int.from_bytes(hashlib.blake2b(uid.encode(), digest_size=8).digest())
+
+
+_WORST: Final = (True, True, 1 << 64)
 
 
 def _kind(why: str) -> str:

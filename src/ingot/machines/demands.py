@@ -40,7 +40,7 @@ def demands_of(selector: HostSelector, *, path: str) -> Demands:
             test(found) for test in tests
         )
 
-    return met
+    return met if labels or tests else lambda _: True
 
 
 def _without_order(selector: HostSelector) -> HostSelector:

@@ -13,7 +13,7 @@ from typing import Final
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
 from ingot.api.meta import Key, ObjectReference
 from ingot.kube import Client, Informer, NotFound
-from ingot.machines.choosing import Tally, Wish, choose
+from ingot.machines.choosing import Tally, Wish, choose, choose_free
 from ingot.machines.targets import Target, difference
 from ingot.machines.vacancies import claimant, why_taken
 
@@ -47,7 +47,7 @@ class Pool:
     def choose(self, wish: Wish, namespaces: Iterable[str]) -> BareMetalHost | None:
         """The host to ask for, of those that nobody here asks for already."""
         vacant = (host for namespace in namespaces for host in self._hosts.by_index(_VACANT, namespace))
-        return choose((host for host in vacant if host.key not in self._reserved), wish)
+        return choose_free((host for host in vacant if host.key not in self._reserved), wish)
 
     def why_none(self, wish: Wish, namespaces: Iterable[str]) -> str:
         """Why there is no host to be had, for a person. Looks at all of them."""

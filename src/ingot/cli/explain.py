@@ -14,65 +14,69 @@ from ingot.cli.parts.api_access import ApiAccess, access_from, api_options
 from ingot.cli.parts.sentences import errors_as_sentences
 
 if TYPE_CHECKING:
-    from ingot.api.baremetalhost import BareMetalHost
-    from ingot.api.core import Event
     from ingot.hosts.explanation import Explanation
-    from ingot.kube import Client
 
-KINDS: Final = frozenset({"bmh", "bmhost", "baremetalhost", "baremetalhosts"})
-MOST_EVENTS: Final = 5
+HOST: Final = frozenset({"bmh", "bmhost", "baremetalhost", "baremetalhosts", "baremetalhosts.metal3.io"})
+MACHINE: Final = frozenset({"machine", "machines", "machines.machine.openshift.io"})
+CLAIM: Final = frozenset({"hostclaim", "hostclaims", "hostclaims.metal3.io"})
 
 
 @click.command()
-@click.argument("what", metavar="bmh/NAME")
+@click.argument("what", metavar="KIND/NAME")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @api_options
 def explain(what: str, output: str, **options: Any) -> None:
-    """Why a host is where it is, since when, what comes next, and what you can do.
+    """Why a host is where it is, since when, what comes next, what you can do, and who owns which image. Of a Machine or a
+    HostClaim: which host it has, or why it has none.
 
     \b
     ingot explain bmh/h17
-    ingot explain -n rack-3 bmh/h17 -o json
+    ingot explain machine/worker-0
+    ingot explain -n rack-3 hostclaim/mine -o json
     """
     kind, slash, name = what.partition("/")
-    if not slash or not name or kind.lower() not in KINDS:
-        raise click.BadParameter(f"{what!r}: write the kind and the name of a host, as in bmh/h17.")
+    if not slash or not name or kind.lower() not in HOST | MACHINE | CLAIM:
+        raise click.BadParameter(
+            f"{what!r}: write the kind and the name, as in bmh/h17, machine/worker-0 or hostclaim/mine."
+        )
     with errors_as_sentences():
-        found, events = asyncio.run(_ask(access_from(options), name))
+        data, told = asyncio.run(_ask(access_from(options), kind.lower(), name))
     if output == "json":
-        click.echo(msgspec.json.format(msgspec.json.encode(found)))
+        click.echo(msgspec.json.format(msgspec.json.encode(data)))
         return
-    now = datetime.now(UTC)
-    for line in [*lines(found, now), *event_lines(events, now)]:
+    for line in told:
         click.echo(line)
 
 
-async def _ask(api: ApiAccess, name: str) -> tuple[Explanation, list[Event]]:
+async def _ask(api: ApiAccess, kind: str, name: str) -> tuple[Any, list[str]]:
+    """What is told, for a program and for a person."""
     from ingot.api.baremetalhost import BARE_METAL_HOSTS
+    from ingot.api.hostclaim import HOST_CLAIMS
+    from ingot.api.machine import MACHINES
     from ingot.api.meta import Key
+    from ingot.cli.parts import explaining
     from ingot.hosts.explanation import explain
 
+    now = datetime.now(UTC)
     async with api.client() as client:
         key = Key(api.namespace_for(client), name)
-        host = await client.get(BARE_METAL_HOSTS, key)
-        return explain(host), await last_events(client, host)
-
-
-async def last_events(client: Client, host: BareMetalHost) -> list[Event]:
-    """What was told of this host last, the newest at the end."""
-    from ingot.api.core import EVENTS
-
-    namespace, name = host.key
-    about = f"involvedObject.kind=BareMetalHost,involvedObject.name={name}"
-    events = (await client.list(EVENTS, namespace=namespace, fields=about)).items
-    told = [event for event in events if event.involved_object.uid == host.metadata.uid]
-    told.sort(key=lambda event: event.last_timestamp or datetime.min.replace(tzinfo=UTC))
-    return told[-MOST_EVENTS:]
-
-
-def event_lines(events: list[Event], now: datetime) -> list[str]:
-    told = [f"  {ago(event.last_timestamp, now)}  {event.reason}: {event.message}" for event in events]
-    return ["lately:", *told] if told else []
+        if kind in HOST:
+            host = await client.get(BARE_METAL_HOSTS, key)
+            found, images = explain(host), await explaining.images(client, host)
+            events = await explaining.last_events(client, BARE_METAL_HOSTS, host)
+            return (
+                {**msgspec.to_builtins(found), "images": images},
+                [*lines(found, now), *explaining.image_lines(images), *explaining.event_lines(events, now)],
+            )
+        if kind in MACHINE:
+            machine = await client.get(MACHINES, key)
+            claim = await explaining.machine(client, machine)
+            events = await explaining.last_events(client, MACHINES, machine)
+        else:
+            wish = await client.get(HOST_CLAIMS, key)
+            claim = await explaining.claim(client, wish)
+            events = await explaining.last_events(client, HOST_CLAIMS, wish)
+        return claim, [*explaining.claim_lines(claim), *explaining.event_lines(events, now)]
 
 
 def lines(found: Explanation, now: datetime) -> list[str]:

@@ -12,7 +12,10 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "up": ("ingot.cli.up:up", "Start everything on this machine and show it coming up."),
     "down": ("ingot.cli.down:down", "Stop what `ingot up` started."),
     "status": ("ingot.cli.status:status", "What runs where, and whether it is well."),
-    "explain": ("ingot.cli.explain:explain", "Why a host is where it is, what comes next, what you can do."),
+    "explain": (
+        "ingot.cli.explain:explain",
+        "Why a host, Machine or claim is where it is, what comes next, whose the images are.",
+    ),
     "host": ("ingot.cli.host:host", "Everyday work with hosts: list, add, provision, reboot, delete, …"),
     "crds": ("ingot.cli.crds:crds", "Print the custom resource definitions."),
     "api-server": ("ingot.cli.api_server:api_server", "Run the embedded Kubernetes API."),

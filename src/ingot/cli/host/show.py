@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from ingot.cli.explain import event_lines, last_events
 from ingot.cli.explain import lines as explanation_lines
 from ingot.cli.parts.api_access import ApiAccess, access_from, api_options
 from ingot.cli.parts.sentences import errors_as_sentences
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from ingot.api.baremetalhost import BareMetalHost
     from ingot.api.core import Event
     from ingot.cli.parts.companions import Beside
+    from ingot.hosts.ownership import ImagesOfHost
 
 
 @click.command()
@@ -32,27 +32,36 @@ def show(name: str, output: str, **options: Any) -> None:
     ingot host show -n rack-3 h17 -o json
     """
     with errors_as_sentences():
-        host, beside, events = asyncio.run(_ask(access_from(options), name))
+        host, beside, images, events = asyncio.run(_ask(access_from(options), name))
         if output == "json":
-            click.echo(msgspec.json.format(msgspec.json.encode(as_data(host, beside))))
+            click.echo(msgspec.json.format(msgspec.json.encode(as_data(host, beside, images))))
             return
-        for line in lines(host, beside, events, datetime.now(UTC)):
+        for line in lines(host, beside, images, events, datetime.now(UTC)):
             click.echo(line)
 
 
-async def _ask(api: ApiAccess, name: str) -> tuple[BareMetalHost, Beside, list[Event]]:
+async def _ask(api: ApiAccess, name: str) -> tuple[BareMetalHost, Beside, ImagesOfHost, list[Event]]:
     from ingot.api.baremetalhost import BARE_METAL_HOSTS
     from ingot.api.meta import Key
+    from ingot.cli.parts import explaining
     from ingot.cli.parts.companions import read_companions
 
     async with api.client() as client:
         host = await client.get(BARE_METAL_HOSTS, Key(api.namespace_for(client), name))
-        return host, await read_companions(client, host), await last_events(client, host)
+        return (
+            host,
+            await read_companions(client, host),
+            await explaining.images(client, host),
+            await explaining.last_events(client, BARE_METAL_HOSTS, host),
+        )
 
 
-def lines(host: BareMetalHost, beside: Beside, events: list[Event], now: datetime) -> list[str]:
+def lines(
+    host: BareMetalHost, beside: Beside, images: ImagesOfHost, events: list[Event], now: datetime
+) -> list[str]:
     """The host as a person reads it."""
     from ingot.cli.parts.companions import companion_lines, firmware_lines
+    from ingot.cli.parts.explaining import event_lines, image_lines
     from ingot.cli.parts.host_report import applied_lines, hardware_lines, report_on
     from ingot.hosts.explanation import explain
 
@@ -66,6 +75,7 @@ def lines(host: BareMetalHost, beside: Beside, events: list[Event], now: datetim
     hardware = beside.details or host.hardware()
     return [
         *explanation_lines(explain(host), now),
+        *image_lines(images),
         *_section("host", [(label, text) for label, text in known if text]),
         *_section("hardware", hardware_lines(hardware) if hardware is not None else []),
         *_section("firmware", firmware_lines(beside)),
@@ -79,7 +89,7 @@ def _section(title: str, rows: list[tuple[str, str]]) -> list[str]:
     return [f"{title}:", *(f"  {label + ':':<{width}}{text}" for label, text in rows)] if rows else []
 
 
-def as_data(host: BareMetalHost, beside: Beside) -> dict[str, Any]:
+def as_data(host: BareMetalHost, beside: Beside, images: ImagesOfHost) -> dict[str, Any]:
     """What `-o json` prints."""
     from ingot.api.wire import wire
     from ingot.cli.parts.companions import companions_as_data
@@ -89,6 +99,7 @@ def as_data(host: BareMetalHost, beside: Beside) -> dict[str, Any]:
     return {
         **msgspec.to_builtins(report_on(host)),
         "provisioning": wire(host.status.provisioning),
+        "images": images,
         "ramdisk": wire(host.status.ramdisk) if host.status.ramdisk is not None else None,
         "hardware": wire(hardware) if hardware is not None else None,
         **companions_as_data(beside),

@@ -1,0 +1,165 @@
+"""The roles that are shipped: the operator's allow what its code does and nothing else, and others do not reach too far."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+from rbac_needs import Need, Reader, named
+
+from ingot.api.baremetalhost import BARE_METAL_HOSTS
+from ingot.api.core import NAMESPACES
+from ingot.api.crd import DEFINITIONS
+from ingot.api.firmwareschema import FIRMWARE_SCHEMAS
+from ingot.api.meta import Object, Resource
+from ingot.api.preprovisioningimage import PREPROVISIONING_IMAGES
+from ingot.cli.operator import LEASES
+from ingot.embedded.server import serve
+from ingot.kube import Client
+from ingot.machines.running import KINDS
+
+FOLDER: Final = Path(__file__).parents[3] / "deploy/rbac"
+READING: Final = frozenset({"get", "list", "watch"})
+
+OWNING: Final = Need("update", f"{named(BARE_METAL_HOSTS)}/finalizers")
+"""No call of ours: asked by an API that checks who may keep an owner from going."""
+
+ROLES: Final[dict[str, Reader]] = {
+    "ingot-hosts": Reader(("hosts", "kube/events.py")),
+    "ingot-images": Reader(("images", "kube/events.py")),
+    "ingot-machines": Reader(
+        ("machines", "cli/parts/machine_crew.py", "kube/events.py"),
+        told={"cli/parts/machine_crew.py kind": KINDS},
+    ),
+    "ingot-webhook": Reader(
+        ("kube/admission", "cli/parts/judging.py"),
+        # The one kind that a rule looks at and that is not in a cache.
+        told={"cli/parts/judging.py resource": (FIRMWARE_SCHEMAS,)},
+    ),
+    "ingot-leader": Reader(("kube/election",)),
+}
+"""Which code each role is for."""
+
+
+def documents(*names: str) -> list[dict[str, Any]]:
+    paths = [FOLDER / name for name in names] or sorted(FOLDER.rglob("*.yaml"))
+    return [document for path in paths for document in yaml.safe_load_all(path.read_text())]
+
+
+def roles() -> dict[str, dict[str, Any]]:
+    return {one["metadata"]["name"]: one for one in documents() if one["kind"] in ("ClusterRole", "Role")}
+
+
+def granted(*names: str) -> set[Need]:
+    return {
+        Need(verb, ".".join(filter(None, (resource.partition("/")[0], group))) + _subresource(resource))
+        for name in names
+        for rule in roles()[name]["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def _subresource(resource: str) -> str:
+    return "".join(resource.partition("/")[1:])
+
+
+@pytest.mark.parametrize("name", sorted(ROLES))
+def test_a_role_of_the_operator_allows_what_its_code_does_and_nothing_else(name: str) -> None:
+    # The default of the cluster is in one namespace, and has a role there.
+    may = granted(name, "ingot-defaults") if name == "ingot-machines" else granted(name)
+    needs = ROLES[name].needs()
+    assert needs - may == set(), "the code does what the role does not allow"
+    assert may - needs - {OWNING} == set(), "the role allows what no code does"
+
+
+def test_no_role_allows_everything_of_something_or_to_get_more_rights() -> None:
+    for name, role in roles().items():
+        for rule in role["rules"]:
+            words = {*rule["apiGroups"], *rule["resources"], *rule["verbs"]}
+            assert "*" not in words, name
+            assert not words & {"escalate", "bind", "impersonate"}, name
+            assert "nonResourceURLs" not in rule, name
+
+
+def test_what_has_a_known_name_is_allowed_by_that_name() -> None:
+    """Of ConfigMaps, Leases and webhooks the operator writes its own, and reads no others."""
+    for name in ROLES:
+        for rule in roles()[name]["rules"]:
+            if {"configmaps", "leases", "validatingwebhookconfigurations"} & set(rule["resources"]):
+                # Something that is made has no name yet when it is asked about.
+                assert rule.get("resourceNames") or rule["verbs"] == ["create"], f"{name}: {rule}"
+
+
+def test_whatever_the_operator_is_told_to_work_at_it_may_lead() -> None:
+    named_leases = {
+        name for rule in roles()["ingot-leader"]["rules"] for name in rule.get("resourceNames", ())
+    }
+    assert named_leases == set(LEASES.values())
+
+
+def test_a_tenant_claims_reads_what_came_of_it_and_keeps_secrets() -> None:
+    may = granted("ingot-tenant")
+    assert {need.what for need in may if need.verb not in READING} == {"hostclaims.metal3.io", "secrets"}
+    assert {need.what for need in may if need.verb in READING} == {
+        "events",
+        "events.events.k8s.io",
+        "hardwaredata.metal3.io",
+        "hostclaims.metal3.io",
+        "hostclaims.metal3.io/status",
+        "secrets",
+    }
+
+
+def test_an_auditor_reads_every_kind_but_secrets_and_the_urls_of_ramdisks() -> None:
+    may = granted("ingot-auditor")
+    assert {need.verb for need in may} == READING
+    ours = {named(definition.resource) for definition in DEFINITIONS}
+    assert {need.what for need in may} & ours == ours - {named(PREPROVISIONING_IMAGES)}
+    assert {need.what for need in may} - ours == {
+        "events",
+        "events.events.k8s.io",
+        "leases.coordination.k8s.io",
+        "namespaces",
+        "nodes",
+    }
+
+
+def test_who_is_bound_to_what_is_there() -> None:
+    there = {(one["kind"], one["metadata"]["name"]) for one in documents()}
+    for binding in (one for one in documents() if one["kind"].endswith("Binding")):
+        name = binding["metadata"]["name"]
+        assert (binding["roleRef"]["kind"], binding["roleRef"]["name"]) in there, name
+        for subject in binding["subjects"]:
+            assert subject["kind"] == "Group" or (subject["kind"], subject["name"]) in there, name
+
+
+def test_no_tenant_is_bound_everywhere() -> None:
+    for binding in (one for one in documents() if one["kind"] == "ClusterRoleBinding"):
+        assert binding["roleRef"]["name"] not in ("ingot-tenant", "ingot-auditor"), binding["metadata"][
+            "name"
+        ]
+
+
+async def test_an_api_takes_every_manifest(tmp_path: Path) -> None:
+    async with serve(tmp_path) as api, Client.from_kubeconfig(api.kubeconfig) as client:
+        await client.create(NAMESPACES, {"metadata": {"name": "racks"}})
+        for document in documents():
+            group, _, version = document["apiVersion"].rpartition("/")
+            kind = Resource(
+                group=group,
+                version=version,
+                kind=document["kind"],
+                plural=_plural(document["kind"]),
+                type=Object,
+                namespaced="namespace" in document["metadata"],
+            )
+            made = await client.create(kind, document)
+            assert made.metadata.uid
+
+
+def _plural(kind: str) -> str:
+    return kind.lower().removesuffix("y") + ("ies" if kind.endswith("y") else "s")

@@ -10,14 +10,16 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
-from ingot.api.core import NAMESPACES, NODES
+from ingot.api.core import NAMESPACES
 from ingot.api.hostclaim import HOST_CLAIMS
 from ingot.api.hostdeploypolicy import HOST_DEPLOY_POLICIES
 from ingot.api.machine import MACHINE_SETS, MACHINES
 from ingot.api.meta import Resource
 from ingot.kube import Client, Controller, EventRecorder, Informer
+from ingot.machines import machine
 from ingot.machines.defaults import TargetDefaults, defaults_informer
 from ingot.machines.pool import Pool, host_informer
+from ingot.machines.waiting import WaitingList
 
 Job = Callable[[], Coroutine[Any, Any, None]]
 WhoseSets = Literal["auto", "on", "off"]
@@ -68,15 +70,28 @@ def machines(
         hosts = host_informer(client, namespace=namespace)
         made.informers.append(hosts)
     pool = Pool(client, hosts)
-    machines = Informer(client, MACHINES, namespace=namespace)
+    waiting = WaitingList(hosts)
+    machines = machine.machine_informer(client, namespace=namespace)
     machinesets = Informer(client, MACHINE_SETS, namespace=namespace)
     claims = Informer(client, HOST_CLAIMS, namespace=namespace)
     policies = Informer(client, HOST_DEPLOY_POLICIES, namespace=namespace)
-    nodes, namespaces = Informer(client, NODES), Informer(client, NAMESPACES)
+    nodes, namespaces = machine.node_informer(client), Informer(client, NAMESPACES)
     made.informers.extend([machines, machinesets, claims, policies, nodes, namespaces])
     defaults = _defaults(client, settings, made)
     defaults.tell(recorder)
-    del pool  # the controllers take it, one line each
+    made.controllers.append(
+        machine.controller(
+            client,
+            recorder,
+            pool,
+            machines=machines,
+            hosts=hosts,
+            nodes=nodes,
+            defaults=defaults,
+            waiting=waiting,
+            workers=settings.workers,
+        )
+    )
     return made
 
 

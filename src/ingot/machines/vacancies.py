@@ -33,9 +33,7 @@ def why_taken(host: BareMetalHost) -> str | None:
         return "is marked as unhealthy"
     if spec.externally_provisioned:
         return "is provisioned by somebody else"
-    if (
-        spec.image is not None and (spec.image.url or spec.image.format == "coreos")
-    ) or spec.custom_deploy is not None:
+    if is_told_what_to_run(host):
         return "is told already what to run"
     try:
         state = host.state
@@ -43,6 +41,13 @@ def why_taken(host: BareMetalHost) -> str | None:
         # Asked of every host there is: one with a status that nobody understands must not keep the others from being given away.
         return "is in a state that does not exist"
     return None if state in _FREE else f"is {state or 'new'}"
+
+
+def is_told_what_to_run(host: BareMetalHost) -> bool:
+    """Whether something is to be installed on it; what somebody else installs counts."""
+    spec = host.spec
+    has_image = spec.image is not None and bool(spec.image.url or spec.image.format == "coreos")
+    return has_image or spec.custom_deploy is not None or spec.externally_provisioned
 
 
 def claimant(reference: ObjectReference) -> str:

@@ -30,11 +30,12 @@ class Link:
 
 def consumer_of(machine: Machine) -> ObjectReference:
     """How the Machine is named on its host."""
+    return consumer_of_key(machine.key)
+
+
+def consumer_of_key(key: Key) -> ObjectReference:
     return ObjectReference(
-        api_version=f"{MACHINES.group}/{MACHINES.version}",
-        kind=MACHINES.kind,
-        name=machine.metadata.name,
-        namespace=machine.metadata.namespace,
+        api_version=MACHINES.api_version, kind=MACHINES.kind, name=key.name, namespace=key.namespace
     )
 
 

@@ -1,0 +1,243 @@
+"""A pass over one Machine: from what it wants to a host that is its own, a Node that is linked to it, and a status that says so.
+
+Owns the order. Whose a host is comes first and is written at once; how it is getting on is told when there is time (`lull`). A
+Machine that has its host is never installed anew because its provider spec, or a default, says something else by now: what is on
+the host was decided when it was claimed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from ingot.api.baremetalhost import BareMetalHost
+from ingot.api.core import NODES, Node
+from ingot.api.machine import Machine, NodeAddress
+from ingot.api.meta import Key
+from ingot.kube import Again, Client, Conflict, Done, EventRecorder, Informer, Invalid, NotFound
+from ingot.machines.defaults import TargetDefaults
+from ingot.machines.machine.claiming import TRIES, Claimed, Claimer, Crowded, NoHost
+from ingot.machines.machine.leaving import Leaver, hooked
+from ingot.machines.machine.linking import consumer_of, consumer_of_key
+from ingot.machines.machine.lull import Lull
+from ingot.machines.machine.news import news_of
+from ingot.machines.machine.nodes import node_of, node_patch
+from ingot.machines.machine.records import Records
+from ingot.machines.machine.standing import Has, loss, possession, says_whose
+from ingot.machines.machine.telling import (
+    Found,
+    Leaving,
+    Lost,
+    Outcome,
+    Unusable,
+    Waiting,
+    is_waiting,
+    status_of,
+    status_patch,
+)
+from ingot.machines.machine.wanting import Wanted, keeping, wanted_of
+from ingot.machines.pool import Pool
+from ingot.machines.vacancies import belongs_to, claimant, is_told_what_to_run
+from ingot.machines.waiting import WaitingList
+
+REFUSED_AGAIN: Final = 300.0
+"""Seconds after which a host that refused what it should run is asked again: what its rules say may have changed."""
+EXPLAIN_AGAIN: Final = 600.0
+"""Seconds for which the explanation why there is no host stands: many wait, and hosts change all the time."""
+
+
+class Actuator:
+    def __init__(
+        self,
+        client: Client,
+        recorder: EventRecorder,
+        pool: Pool,
+        *,
+        machines: Informer[Machine],
+        nodes: Informer[Node],
+        defaults: TargetDefaults,
+        waiting: WaitingList,
+        wake: Callable[[Key], None],
+        clock: Callable[[], datetime],
+    ) -> None:
+        """`wake` has a Machine looked at again."""
+        self.records: Final = Records(client, machines)
+        self._client = client
+        self._recorder = recorder
+        self._pool = pool
+        self._nodes = nodes
+        self._defaults = defaults
+        self._waiting = waiting
+        self._wake = wake
+        self._clock = clock
+        self._claimer = Claimer(self.records, pool)
+        self._leaver = Leaver(client, recorder, records=self.records, pool=pool, nodes=nodes)
+        self._lull = Lull()
+        self._explained: dict[Key, float] = {}
+
+    async def __call__(self, key: Key) -> Done | Again:
+        machine = self.records.get(key)
+        for _ in range(TRIES):
+            if machine is None:
+                self._forget(key)
+                return Done()
+            try:
+                return await self._pass(machine)
+            except Conflict:
+                machine = await self.records.look_again(key)
+        return Again(0.1, "somebody else writes the same objects")
+
+    async def _pass(self, machine: Machine) -> Done | Again:
+        if machine.metadata.deletion_timestamp is not None:
+            self._stop_waiting(machine.key)
+            machine = await self._tell(machine, Leaving())
+            return await self._leaver.leave(machine)
+        match self._claimer.standing(machine):
+            case Lost() as lost:
+                return await self._lost(machine, lost)
+            case Has(host):
+                return await self._keep(machine, host)
+        wanted = wanted_of(machine, self._defaults.resolve)
+        if isinstance(wanted, Unusable):
+            return await self._unusable(machine, wanted)
+        return await self._claim(machine, wanted)
+
+    # Getting a host
+
+    async def _claim(self, machine: Machine, wanted: Wanted) -> Done | Again:
+        match await self._claimer.claim(machine, wanted):
+            case Claimed(machine, host):
+                self._stop_waiting(machine.key)
+                return await self._have(machine, host)
+            case NoHost():
+                return await self._wait(machine, wanted)
+            case Crowded():
+                return Again(0.1, "others were faster")
+            case Unusable() as unusable:
+                await self._unusable(machine, unusable)
+                return Again(REFUSED_AGAIN, unusable.why)
+            case Lost() as lost:
+                return await self._lost(machine, lost)
+
+    async def _wait(self, machine: Machine, wanted: Wanted) -> Again:
+        """Enter the list before anything is waited for: a host that becomes vacant meanwhile wakes this Machine."""
+        key, namespace, demands = machine.key, machine.metadata.namespace, wanted.wish.demands
+        again = self._waiting.enter(
+            claimant(wanted.target.consumer),
+            fits=lambda host: host.metadata.namespace == namespace and demands(host.metadata.labels),
+            wake=lambda: self._wake(key),
+        )
+        time = asyncio.get_running_loop().time()
+        if not is_waiting(machine) or self._explained.get(key, 0.0) <= time:
+            self._explained[key] = time + EXPLAIN_AGAIN
+            await self._tell(machine, Waiting(self._pool.why_none(wanted.wish, [namespace])))
+        return again
+
+    async def _unusable(self, machine: Machine, unusable: Unusable) -> Done:
+        self._stop_waiting(machine.key)
+        await self._tell(machine, unusable)
+        return Done()
+
+    # Having one
+
+    async def _keep(self, machine: Machine, host: BareMetalHost) -> Done | Again:
+        self._stop_waiting(machine.key)
+        if says_whose(possession(machine, host)):
+            # Written on the word of a cache, it would be said of a host that is somebody else's by now.
+            fresh = await self._pool.look_again(host.key)
+            if fresh is None or not belongs_to(fresh, consumer_of(machine)):
+                return Again(1.0, f"the cache has not heard yet what became of BareMetalHost {host.key}")
+            host = fresh
+        return await self._have(machine, host)
+
+    async def _have(self, machine: Machine, host: BareMetalHost) -> Done | Again:
+        """The host is known to be the Machine's."""
+        if not is_told_what_to_run(host):
+            wanted = wanted_of(machine, self._defaults.resolve)
+            if isinstance(wanted, Unusable):
+                return await self._unusable(machine, wanted)
+            host = await self._tell_again(machine, host, wanted)
+        return await self._settle(machine, host)
+
+    async def _tell_again(self, machine: Machine, host: BareMetalHost, wanted: Wanted) -> BareMetalHost:
+        """Somebody took away what the host was to run. As long as there is a Machine, it has a say."""
+        await self.records.still_as(machine)
+        try:
+            return await self._pool.make(host, keeping(host, wanted))
+        except Conflict:
+            await self._pool.look_again(host.key)
+            raise
+
+    async def _settle(self, machine: Machine, host: BareMetalHost) -> Done | Again:
+        mine = possession(machine, host)
+        if says_whose(mine):
+            machine = await self.records.write(machine, mine)
+            self._lull.claimed(machine.key)
+        if (wait := self._lull.wait(machine.key)) > 0:
+            return Again(wait, "others are being given their hosts")
+        after = status_of(machine.status, Found(host))
+        node = node_of(
+            machine,
+            self._nodes,
+            provider_id=machine.spec.provider_id,
+            addresses=_internal(after.addresses),
+        )
+        if node is not None:
+            await self._link(machine, node)
+        machine = await self.records.write(machine, possession(machine, host))
+        await self._tell(machine, Found(host, node))
+        return Done()
+
+    async def _lost(self, machine: Machine, lost: Lost) -> Done:
+        self._stop_waiting(machine.key)
+        machine = await self.records.write(machine, loss(machine))
+        await self._tell(machine, lost)
+        return Done()
+
+    async def _link(self, machine: Machine, node: Node) -> None:
+        patch = node_patch(machine, node)
+        if not patch or node.metadata.deletion_timestamp is not None:
+            return
+        try:
+            written = await self._client.patch(
+                NODES, node.key, patch, resource_version=node.metadata.resource_version
+            )
+        except NotFound:
+            return
+        except Invalid as error:
+            self._recorder.record(
+                machine,
+                type="Warning",
+                reason="NodeRefused",
+                message=f"Node {node.key} cannot be told what it has from its Machine: {error.message}",
+            )
+        else:
+            self._nodes.observe(written)
+
+    # Telling
+
+    async def _tell(self, machine: Machine, outcome: Outcome) -> Machine:
+        """Write the status where it says something else, and an Event where that is worth one."""
+        before = machine.status
+        patch = status_patch(before, status_of(before, outcome), at=self._clock())
+        if patch is None:
+            return machine
+        machine = await self.records.write(machine, patch, subresource="status")
+        for news in news_of(before, outcome, hooks=hooked(machine)):
+            self._recorder.record(machine, type=news.type, reason=news.reason, message=news.message)
+        return machine
+
+    def _stop_waiting(self, key: Key) -> None:
+        self._waiting.leave(claimant(consumer_of_key(key)))
+        self._explained.pop(key, None)
+
+    def _forget(self, key: Key) -> None:
+        self._stop_waiting(key)
+        self._lull.forget(key)
+        self.records.forget(key)
+
+
+def _internal(addresses: list[NodeAddress]) -> list[str]:
+    return [found.address for found in addresses if found.type == "InternalIP"]

@@ -1,0 +1,109 @@
+"""How a Machine gets its host: the intention is written on the Machine, then the host is taken by one patch.
+
+Both are patches of the version that was decided on, in an order that lets nobody take two hosts for one Machine, nor one host for
+a Machine that is gone, however many processes try and wherever they are interrupted: the host is read first; then the Machine
+proves that it means this host (it is written there, or was and is read again); then the host is patched. Whatever makes a Machine
+turn to another host, or go, has made a newer version of the host before: the patch is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from ingot.api.baremetalhost import BareMetalHost
+from ingot.api.machine import Machine
+from ingot.api.meta import now
+from ingot.kube import Conflict, Invalid, NotFound
+from ingot.machines.machine.linking import consumer_of, link_of
+from ingot.machines.machine.metrics import CLAIM_TIME, CLAIMS
+from ingot.machines.machine.records import Records
+from ingot.machines.machine.standing import Free, Given, Has, Means, Standing, intention, standing_of
+from ingot.machines.machine.telling import Lost, Unusable
+from ingot.machines.machine.wanting import Wanted, keeping
+from ingot.machines.pool import Pool
+from ingot.machines.vacancies import belongs_to
+
+TRIES: Final = 3
+"""Hosts that are asked for in one pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """The host is this Machine's, as of now."""
+
+    machine: Machine
+    host: BareMetalHost
+
+
+@dataclass(frozen=True, slots=True)
+class NoHost:
+    """There is none to be had at this moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crowded:
+    """Others were faster, every time."""
+
+
+class Claimer:
+    def __init__(self, records: Records, pool: Pool) -> None:
+        self._records = records
+        self._pool = pool
+
+    def standing(self, machine: Machine) -> Standing:
+        link = link_of(machine)
+        linked = self._pool.get(link.key) if link is not None else None
+        return standing_of(machine, linked, self._pool.of(consumer_of(machine)))
+
+    async def claim(self, machine: Machine, wanted: Wanted) -> Claimed | NoHost | Crowded | Unusable | Lost:
+        """Raises `Conflict` when the Machine itself has changed. Does not wait between finding no host and saying so."""
+        for _ in range(TRIES):
+            match self.standing(machine):
+                case Lost() as lost:
+                    return lost
+                case Has(host) | Given(host):
+                    fresh = await self._pool.look_again(host.key)
+                    if fresh is not None and belongs_to(fresh, consumer_of(machine)):
+                        machine = await self._records.write(machine, intention(machine, fresh, wanted.source))
+                        return Claimed(machine, fresh)
+                    continue
+                case Means(host):
+                    pass
+                case Free():
+                    chosen = self._pool.choose(wanted.wish, [machine.metadata.namespace])
+                    if chosen is None:
+                        return NoHost()
+                    host = chosen
+            with self._pool.reserved(host.key):
+                machine = await self._intend(machine, host, wanted.source)
+                if (taken := await self._take(host, wanted)) is not None:
+                    return taken if isinstance(taken, Unusable) else self._counted(machine, taken)
+        return Crowded()
+
+    async def _intend(self, machine: Machine, host: BareMetalHost, source: str) -> Machine:
+        patch = intention(machine, host, source)
+        if not patch:
+            # Written down in an earlier pass. Whether it still stands is not for a cache to say.
+            await self._records.still_as(machine)
+        return await self._records.write(machine, patch)
+
+    async def _take(self, host: BareMetalHost, wanted: Wanted) -> BareMetalHost | Unusable | None:
+        """None where somebody was faster; the pool knows the host as it is now."""
+        try:
+            return await self._pool.make(host, keeping(host, wanted))
+        except (Conflict, NotFound):
+            CLAIMS.labels("conflict").inc()
+            await self._pool.look_again(host.key)
+            return None
+        except Invalid as error:
+            CLAIMS.labels("refused").inc()
+            return Unusable(
+                f"BareMetalHost {host.key} cannot have what the Machine wants installed: {error.message}"
+            )
+
+    def _counted(self, machine: Machine, host: BareMetalHost) -> Claimed:
+        CLAIMS.labels("claimed").inc()
+        if (created := machine.metadata.creation_timestamp) is not None:
+            CLAIM_TIME.observe(max(0.0, (now() - created).total_seconds()))
+        return Claimed(machine, host)

@@ -1,0 +1,128 @@
+"""How a Machine goes: its host is emptied, waited for and given back, its Node is deleted, and only then it may go itself.
+
+Everything that destroys is decided on the Machine as the API has it at that moment, read after the host was: a new Machine of the
+same name has the same claim on a host as the old one had. A host that the Machine meant to take and did not is passed by in
+writing, so that nobody takes it for the Machine after that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Final
+
+from ingot.api.baremetalhost import BareMetalHost, UnknownState
+from ingot.api.core import NODES, Node
+from ingot.api.machine import FINALIZER, Machine
+from ingot.kube import Again, Client, Conflict, Done, EventRecorder, Informer, NotFound
+from ingot.machines.machine.linking import consumer_of, link_of
+from ingot.machines.machine.nodes import node_of, without_legacy_finalizer
+from ingot.machines.machine.records import Records
+from ingot.machines.pool import Pool
+from ingot.machines.targets import RELEASE, emptying, is_emptied
+from ingot.machines.vacancies import belongs_to, why_taken
+
+PASSED_BY: Final = "ingot.metal3.io/passed-by"
+"""On a host: the UID of the last Machine that was deleted after it had chosen the host and before it took it."""
+LOOK_AGAIN: Final = 30.0
+_OURS: Final = frozenset({"image", "customDeploy", "userData", "online"})
+
+
+class Leaver:
+    def __init__(
+        self,
+        client: Client,
+        recorder: EventRecorder,
+        *,
+        records: Records,
+        pool: Pool,
+        nodes: Informer[Node],
+    ) -> None:
+        self._client = client
+        self._recorder = recorder
+        self._records = records
+        self._pool = pool
+        self._nodes = nodes
+
+    async def leave(self, machine: Machine) -> Done | Again:
+        """Go on with the deletion. Raises `Conflict` where the Machine or a host has changed."""
+        if hooked(machine):
+            return Done()
+        for host in self._pool.of(consumer_of(machine)):
+            await self._records.still_as(machine)
+            if not await self._give_back(machine, host):
+                return Again(LOOK_AGAIN, f"BareMetalHost {host.key} is being emptied")
+        await self._pass_by(machine)
+        if (
+            node := node_of(machine, self._nodes, provider_id=machine.spec.provider_id, addresses=())
+        ) is not None:
+            await self._delete(node)
+        if FINALIZER in machine.metadata.finalizers:
+            await self._let_go(machine)
+        return Done()
+
+    async def _give_back(self, machine: Machine, host: BareMetalHost) -> bool:
+        """Whether the host is free of the Machine."""
+        if change := what_goes(host):
+            host = await self._patched(host, change)
+            self._say(machine, "HostEmptied", f"BareMetalHost {host.key} is emptied, then given back.")
+        try:
+            if not is_emptied(host):
+                return False
+        except UnknownState as error:
+            self._say(machine, "HostNotEmptied", str(error), type="Warning")
+            return False
+        await self._patched(host, RELEASE)
+        self._say(machine, "HostReleased", f"BareMetalHost {host.key} is given back.")
+        return True
+
+    async def _pass_by(self, machine: Machine) -> None:
+        """See to it that the host it meant to take is not taken for it by somebody who does not know yet."""
+        link = link_of(machine)
+        if link is None:
+            return
+        host = await self._pool.look_again(link.key)
+        if host is None or not link.means(host):
+            return
+        if belongs_to(host, consumer_of(machine)):
+            raise Conflict(409, "Conflict", f"BareMetalHost {host.key} was taken for Machine {machine.key}")
+        uid = machine.metadata.uid
+        is_told = host.metadata.annotations.get(PASSED_BY) == uid
+        if not machine.spec.provider_id and not is_told and why_taken(host) is None:
+            await self._patched(host, {"metadata": {"annotations": {PASSED_BY: uid}}})
+
+    async def _patched(self, host: BareMetalHost, change: dict[str, Any]) -> BareMetalHost:
+        try:
+            return await self._pool.patch(host, change)
+        except Conflict:
+            await self._pool.look_again(host.key)
+            raise
+        except NotFound:
+            # It went before we let go of it, and the watch will say so.
+            return host
+
+    async def _delete(self, node: Node) -> None:
+        if kept := without_legacy_finalizer(node):
+            await self._client.patch(NODES, node.key, kept, resource_version=node.metadata.resource_version)
+        # Conflict: another Node of the same name, which is not ours to delete.
+        with contextlib.suppress(NotFound, Conflict):
+            await self._client.delete(NODES, node.key, uid=node.metadata.uid)
+
+    async def _let_go(self, machine: Machine) -> None:
+        finalizers = [name for name in machine.metadata.finalizers if name != FINALIZER]
+        with contextlib.suppress(NotFound):
+            await self._records.write(machine, {"metadata": {"finalizers": finalizers}})
+
+    def _say(self, machine: Machine, reason: str, message: str, *, type: Any = "Normal") -> None:
+        self._recorder.record(machine, type=type, reason=reason, message=message)
+
+
+def what_goes(host: BareMetalHost) -> dict[str, Any]:
+    """The patch that has the host emptied. Network and meta data are the host's own, and stay."""
+    change = {name: value for name, value in emptying(host).get("spec", {}).items() if name in _OURS}
+    return {"spec": change} if change else {}
+
+
+def hooked(machine: Machine) -> list[str]:
+    """Those who have to be waited for before anything happens to the host."""
+    hooks = machine.spec.lifecycle_hooks
+    return [f"{hook.name} of {hook.owner}" for hook in (*hooks.pre_drain, *hooks.pre_terminate)]

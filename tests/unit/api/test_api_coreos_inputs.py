@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingot.api.inputs.coreos import problem_with
+from ingot.api.inputs.coreos import ARGUMENTS, COPY_NETWORK, KEYFILES, problem_with
 
 CONFIG = '{"ignition": {"version": "3.4.0"}}'
 
@@ -27,6 +27,8 @@ CONFIG = '{"ignition": {"version": "3.4.0"}}'
         ),
         (CONFIG, {"coreos_delete_karg": [], "coreos_copy_network": True}),
         (CONFIG, {"coreos_append_karg": None, "coreos_copy_network": "no"}),
+        (CONFIG, {"coreos_network_keyfiles": {"eth0.nmconnection": "[connection]\n"}}),
+        (CONFIG, {"coreos_network_keyfiles": None}),
     ],
 )
 def test_what_the_installer_can_use_is_taken(user_data: str, meta_data: dict[str, object]) -> None:
@@ -48,6 +50,11 @@ def test_what_the_installer_can_use_is_taken(user_data: str, meta_data: dict[str
         (CONFIG, {"coreos_delete_karg": ["ok", "--sesame"]}, "coreos_delete_karg"),
         (CONFIG, {"coreos_copy_network": "sesame"}, "neither true nor false"),
         (CONFIG, {"coreos_copy_network": ["sesame"]}, "neither true nor false"),
+        (CONFIG, {"coreos_network_keyfiles": "sesame"}, "not a mapping of texts by file names"),
+        (CONFIG, {"coreos_network_keyfiles": {"../sesame": ""}}, "not a mapping of texts by file names"),
+        (CONFIG, {"coreos_network_keyfiles": {".sesame": ""}}, "not a mapping of texts by file names"),
+        (CONFIG, {"coreos_network_keyfiles": {"é" * 128: ""}}, "not a mapping of texts by file names"),
+        (CONFIG, {"coreos_network_keyfiles": {"eth0": ["sesame"]}}, "not a mapping of texts by file names"),
     ],
 )
 def test_what_it_cannot_use_is_said_without_being_repeated(
@@ -71,9 +78,7 @@ _JSON = st.recursive(
 
 @given(
     st.text() | _JSON.map(json.dumps),
-    st.dictionaries(
-        st.sampled_from(["coreos_append_karg", "coreos_delete_karg", "coreos_copy_network", "x"]), _JSON
-    ),
+    st.dictionaries(st.sampled_from([*ARGUMENTS, COPY_NETWORK, KEYFILES, "x"]), _JSON),
 )
 def test_anything_is_taken_or_refused_in_a_sentence(user_data: str, meta_data: dict[str, object]) -> None:
     problem = problem_with(user_data, meta_data)

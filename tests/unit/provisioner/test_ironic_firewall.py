@@ -18,7 +18,8 @@ from ingot.api.baremetalhost import (
     SoftwareRAIDVolume,
 )
 from ingot.api.hostfirmwarecomponents import FirmwareUpdate
-from ingot.api.inputs.documents import TooMuch, load
+from ingot.api.inputs.documents import MOST_VALUES, TooMuch, is_within_bounds, load
+from ingot.api.inputs.network_data import UnreadableNetworkData
 from ingot.api.inputs.weaknesses import Weakness
 from ingot.api.meta import Key
 from ingot.provisioner import (
@@ -35,10 +36,9 @@ from ingot.provisioner import (
 )
 from ingot.provisioner.ironic import IronicAccess, Ramdisk, SettingsError
 from ingot.provisioner.ironic.firewall import Firewall, Policy
-from ingot.provisioner.ironic.firewall.documents import MOST_VALUES, is_within_bounds
 from ingot.provisioner.ironic.instance import instance_differences
 from ingot.provisioner.ironic.model import FullNode
-from ingot.provisioner.ironic.network_data import UnreadableNetworkData, parse
+from ingot.provisioner.ironic.network_data import parse
 from ingot.provisioner.ironic.record import Unsupported, record_for
 from ingot.provisioner.ironic.settings import PersistentBoot
 from ingot.trust import Secret

@@ -352,6 +352,15 @@ async def test_network_data_with_an_impossible_date_is_told(backend, ironic, kno
     assert answer == Failed("the network data is neither YAML nor JSON")
 
 
+async def test_nmstate_never_goes_into_a_config_drive(backend, ironic, known, guard):
+    drive = ConfigDrive(network_data=Secret("interfaces: [{name: secret-gateway}]"))
+    answer = await provision(backend, known, guard, replace(ORDER, config_drive=drive))
+    assert isinstance(answer, Failed)
+    assert "the network data is nmstate" in answer.message
+    assert "gateway" not in answer.message
+    assert ironic.asked("PUT") == 0
+
+
 async def test_network_data_reaches_ironic_as_an_object(backend, ironic, known, guard):
     ironic.change(NODE, provision_state="available")
     drive = ConfigDrive(network_data=Secret("links:\n- id: eno1\n"))

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from ingot.api import bmc
+from ingot.api.inputs import documents
 from ingot.api.inputs.weaknesses import Weakness
 from ingot.provisioner.ironic.drivers import DRIVERS
-from ingot.provisioner.ironic.firewall import documents
 from ingot.provisioner.ironic.firewall.policy import FORBID, IMAGE_HOSTS
 
 DOCS = Path(__file__).parents[3] / "docs"

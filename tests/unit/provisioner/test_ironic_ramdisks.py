@@ -189,6 +189,15 @@ async def test_network_configuration_that_cannot_be_read_is_told_without_showing
     assert "gateway" not in answer.message
 
 
+async def test_nmstate_is_not_given_to_a_ramdisk_that_reads_another_language(backend, ironic, host, access):
+    network = replace(access, ramdisk_network=Secret("interfaces: [{name: secret-gateway}]"))
+    answer = await backend.register(host, network, credentials_changed=False, again=False)
+    assert isinstance(answer, Failed)
+    assert "the network data of the ramdisk is nmstate; what is needed here is OpenStack's" in answer.message
+    assert "gateway" not in answer.message
+    assert ironic.asked("POST") == 0
+
+
 @pytest.mark.parametrize("known_before", [False, True])
 async def test_network_configuration_that_ironic_refuses_is_told_without_showing_it(
     backend, ironic, host, access, known_before

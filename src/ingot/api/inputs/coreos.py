@@ -1,4 +1,4 @@
-"""What a host that CoreOS is installed on is told at its first boot: Ignition, and kernel arguments in the metadata.
+"""What a host that CoreOS is installed on is told at its first boot: Ignition; kernel arguments and its network in the metadata.
 
 Checked before a machine is touched. The installer would find the same wrong, minutes later and with the disk cleaned for nothing.
 All of it can be secret, so a sentence says where something is wrong and never what stands there.
@@ -17,7 +17,11 @@ from ingot.api.inputs import kernel_arguments
 ARGUMENTS: Final = ("coreos_append_karg", "coreos_delete_karg")
 """Keys of the metadata with kernel arguments of the installed system: a list, or one text."""
 COPY_NETWORK: Final = "coreos_copy_network"
+KEYFILES: Final = "coreos_network_keyfiles"
+"""The network connections of the installed system: NetworkManager's keyfiles, by file name."""
 _SPEC_3: Final = re.compile(r"3\.\d+\.\d+(-[a-z]+)?")
+_FILE_NAME: Final = re.compile(r"[^/.][^/]*")
+_LONGEST_FILE_NAME: Final = 255
 _TRUTHS: Final = frozenset(("true", "yes", "1", "on", "false", "no", "0", "off", ""))
 
 
@@ -61,4 +65,15 @@ def _problem_with_meta_data(meta: Mapping[str, object]) -> str | None:
             )
     if str(meta.get(COPY_NETWORK, "")).strip().lower() not in _TRUTHS:
         return f"{COPY_NETWORK}, which is neither true nor false."
+    files = meta.get(KEYFILES) or {}
+    if not isinstance(files, dict) or not all(
+        _is_file_name(name) and isinstance(text, str) for name, text in files.items()
+    ):
+        return f"{KEYFILES}, which is not a mapping of texts by file names."
     return None
+
+
+def _is_file_name(name: object) -> bool:
+    if not isinstance(name, str) or not _FILE_NAME.fullmatch(name):
+        return False
+    return name.isprintable() and len(name.encode(errors="replace")) <= _LONGEST_FILE_NAME

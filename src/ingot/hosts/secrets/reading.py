@@ -1,39 +1,29 @@
-"""The Secrets of a host: the BMC's credentials, and what its operating system is told.
+"""The Secrets of a host, and in particular the BMC's credentials.
 
 Owns reading them, always from the host's own namespace. Values are read for one pass and kept nowhere. A Secret that is missing
 or incomplete is a `Block` with a sentence: nothing is tried until it changes, and its change is noticed at once. Credentials are
 told apart by what they are: a Secret that got another label is no reason to try them anew. The marks on Secrets are those of
-`secret_marks`.
+`secret_marks`. Leaves what the operating system is told to `first_boot`.
 """
 
 from __future__ import annotations
 
-import yaml
-
 from ingot.api.baremetalhost import (
     BARE_METAL_HOSTS,
-    INSTALL_COREOS,
     BareMetalHost,
     CredentialsStatus,
-    CustomDeploy,
     ErrorType,
     EventReason,
-    Image,
 )
 from ingot.api.core import SECRETS, SecretObject
-from ingot.api.inputs import coreos
-from ingot.api.inputs.documents import TooMuch, load
-from ingot.api.installed import deploy_method
 from ingot.api.meta import Key, Malformed, OwnerReference, SecretReference
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.metrics import METRICS
 from ingot.hosts.outcome import Block
 from ingot.hosts.secrets.marks import claim
 from ingot.kube import NotFound
-from ingot.provisioner import ConfigDrive, Credentials
+from ingot.provisioner import Credentials
 from ingot.trust import Secret
-
-# The credentials of the BMC
 
 
 async def bmc_credentials(p: Pass) -> tuple[Credentials, CredentialsStatus] | Block:
@@ -111,97 +101,22 @@ def owner_of(host: BareMetalHost, *, controller: bool | None = None) -> OwnerRef
     )
 
 
-# What the operating system is told
-
-
-async def config_drive(p: Pass) -> ConfigDrive | Block:
-    """User data, network data and metadata for the first boot; or what is wrong with their Secrets."""
-    spec = p.host.spec
-    network = spec.network_data or (
-        SecretReference(name=spec.preprovisioning_network_data_name)
-        if spec.preprovisioning_network_data_name
-        else None
-    )
-    try:
-        return ConfigDrive(
-            user_data=await _value(p, spec.user_data, "userData"),
-            network_data=await _value(p, network, "networkData", needed=False),
-            meta_data=_meta_data(p.host, await _value(p, spec.meta_data, "metaData")),
-        )
-    except Malformed as error:
-        return Block(ErrorType.PROVISIONING, str(error))
-
-
-async def first_boot_data(
-    p: Pass, image: Image | None, custom_deploy: CustomDeploy | None
-) -> ConfigDrive | Block:
-    """The same for what is to be installed; or why that cannot read it."""
-    drive = await config_drive(p)
-    if isinstance(drive, Block) or deploy_method(image, custom_deploy) != INSTALL_COREOS:
-        return drive
-    problem = coreos.problem_with(drive.user_data.reveal(), drive.meta_data)
-    if problem is None:
-        return drive
-    return Block(ErrorType.PROVISIONING, f"CoreOS cannot be installed: {problem}")
-
-
-async def _value(p: Pass, ref: SecretReference | None, key: str, *, needed: bool = True) -> Secret:
-    """The value under `key`, or under the key `value` that Cluster API writes."""
-    try:
-        return await _read_value(p, ref, key, needed=needed)
-    except Malformed:
-        METRICS.unreadable(key)
-        raise
-
-
-async def _read_value(p: Pass, ref: SecretReference | None, key: str, *, needed: bool) -> Secret:
+async def named_secret(p: Pass, ref: SecretReference | None, field: str) -> SecretObject | None:
+    """The Secret that a field of the host's spec names; None where it names none. Raises `Malformed` where there is none."""
     if ref is None or not ref.name:
-        return Secret("")
+        return None
     if ref.namespace not in ("", p.key.namespace):
         raise Malformed(
-            f"spec.{key} names a Secret in namespace {ref.namespace}. A host reads Secrets of its own namespace only; "
+            f"{field} names a Secret in namespace {ref.namespace}. A host reads Secrets of its own namespace only; "
             f"put the Secret into {p.key.namespace}."
         )
     secret = await read_secret(p, ref.name)
     if secret is None:
         raise Malformed(
-            f"Secret {ref.name}, named by spec.{key}, does not exist in namespace {p.key.namespace}. Create it; "
+            f"Secret {ref.name}, named by {field}, does not exist in namespace {p.key.namespace}. Create it; "
             "provisioning starts as soon as it is there."
         )
-    text = secret.text(key)
-    if text is None:
-        text = secret.text("value")
-    if text is None and needed:
-        raise Malformed(
-            f"Secret {ref.name}, named by spec.{key}, has neither the key {key} nor the key value."
-        )
-    return Secret(text or "")
-
-
-def _meta_data(host: BareMetalHost, extra: Secret) -> dict[str, object]:
-    name = host.metadata.name
-    made: dict[str, object] = {
-        "uuid": host.metadata.uid,
-        "metal3-namespace": host.metadata.namespace,
-        "metal3-name": name,
-        "local-hostname": name,
-        "local_hostname": name,
-        "name": name,
-    }
-    if not extra:
-        return made
-    try:
-        given = load(extra.reveal())
-    except TooMuch as error:
-        raise Malformed(
-            f"The Secret named by spec.metaData is {error}; nobody could have meant that."
-        ) from None
-    except (yaml.YAMLError, ValueError):
-        # A date that does not exist is no YAMLError.
-        given = None
-    if not isinstance(given, dict):
-        raise Malformed("The Secret named by spec.metaData does not hold a YAML or JSON mapping.")
-    return made | {str(key): value for key, value in given.items()}
+    return secret
 
 
 async def read_secret(p: Pass, name: str) -> SecretObject | None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from ingot.api.baremetalhost import ErrorType
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import Block
+from ingot.hosts.secrets.first_boot import first_boot_data
 from ingot.hosts.secrets.pulling import pull_secret
-from ingot.hosts.secrets.reading import first_boot_data
 
 
 async def objection(p: Pass) -> Block | None:

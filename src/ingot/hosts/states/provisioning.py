@@ -11,8 +11,8 @@ from ingot.api.installed import begun, must_deprovision
 from ingot.hosts.beside.boots import note_boot
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import SOON, Advance, Block, Fail, Outcome, Wait
+from ingot.hosts.secrets.first_boot import first_boot_data
 from ingot.hosts.secrets.pulling import pull_secret
-from ingot.hosts.secrets.reading import first_boot_data
 from ingot.hosts.states.power import drop_obeyed_restart
 from ingot.hosts.states.reboots import reboots
 from ingot.provisioner import Busy, Deployment, Failed, NotRegistered, Ready

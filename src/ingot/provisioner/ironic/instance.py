@@ -20,12 +20,13 @@ import msgspec
 
 from ingot.api.baremetalhost import INSTALL_COREOS, CustomDeploy, Image, RootDeviceHints
 from ingot.api.inputs import checksums
+from ingot.api.inputs.network_data import UnreadableNetworkData
 from ingot.api.installed import deploy_method
 from ingot.provisioner import ConfigDrive, Deployment, HostRef
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.firewall.credentials import pull_secret
 from ingot.provisioner.ironic.model import FullNode, Json, PatchOperation, add, remove
-from ingot.provisioner.ironic.network_data import UnreadableNetworkData, parse
+from ingot.provisioner.ironic.network_data import parse
 from ingot.provisioner.ironic.settings import PersistentBoot
 from ingot.trust import Secret, redact
 

@@ -18,12 +18,13 @@ from typing import Final, NewType
 import msgspec
 
 from ingot.api import bmc
+from ingot.api.inputs.network_data import UnreadableNetworkData
 from ingot.provisioner import Access, HostRef
 from ingot.provisioner.ironic import ramdisks, states
 from ingot.provisioner.ironic.drivers import FAMILIES, KINDS, Family, driver_for
 from ingot.provisioner.ironic.model import FullNode, Json, PatchOperation, add, remove
 from ingot.provisioner.ironic.names import node_name
-from ingot.provisioner.ironic.network_data import UnreadableNetworkData, parse
+from ingot.provisioner.ironic.network_data import parse
 from ingot.provisioner.ironic.site import Ramdisk, Site
 
 RESTING: Final = frozenset({states.ENROLL, states.MANAGEABLE, states.AVAILABLE})

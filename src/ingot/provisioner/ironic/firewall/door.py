@@ -7,6 +7,7 @@ from typing import ParamSpec
 
 from ingot.api.baremetalhost import INSTALL_COREOS, RAID, CustomDeploy, Image
 from ingot.api.inputs import coreos
+from ingot.api.inputs.documents import is_within_bounds
 from ingot.api.installed import deploy_method
 from ingot.provisioner import (
     Access,
@@ -19,7 +20,6 @@ from ingot.provisioner import (
     Subscription,
 )
 from ingot.provisioner.ironic.firewall import credentials, hints, images, names, urls
-from ingot.provisioner.ironic.firewall.documents import is_within_bounds
 from ingot.provisioner.ironic.firewall.kernel_arguments import kernel_arguments
 from ingot.provisioner.ironic.firewall.policy import Policy
 from ingot.provisioner.ironic.firewall.rejection import Rejected, reject

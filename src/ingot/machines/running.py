@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
 from ingot.api.core import NAMESPACES
@@ -16,13 +16,13 @@ from ingot.api.hostdeploypolicy import HOST_DEPLOY_POLICIES
 from ingot.api.machine import MACHINE_SETS, MACHINES
 from ingot.api.meta import Resource
 from ingot.kube import Client, Controller, EventRecorder, Informer
-from ingot.machines import machine
+from ingot.machines import machine, machineset, remediation
 from ingot.machines.defaults import TargetDefaults, defaults_informer
+from ingot.machines.machineset import WhoseSets
 from ingot.machines.pool import Pool, host_informer
 from ingot.machines.waiting import WaitingList
 
 Job = Callable[[], Coroutine[Any, Any, None]]
-WhoseSets = Literal["auto", "on", "off"]
 
 KINDS: Final[tuple[Resource[Any], ...]] = (
     BARE_METAL_HOSTS,
@@ -91,6 +91,20 @@ def machines(
             waiting=waiting,
             workers=settings.workers,
         )
+    )
+    made.controllers.append(
+        machineset.controller(
+            client,
+            recorder,
+            sets=machinesets,
+            machines=machines,
+            nodes=nodes,
+            hosts=hosts,
+            whose=settings.machinesets,
+        )
+    )
+    made.controllers.extend(
+        remediation.controllers(client, recorder, pool, machines=machines, nodes=nodes, hosts=hosts)
     )
     return made
 

@@ -15,7 +15,7 @@ from ingot.api.machine import MACHINE_SETS, MACHINES, Machine, MachineSet
 from ingot.api.meta import Key, Object, Resource, now
 from ingot.kube import Client, Controller, EventRecorder, Informer, Manager, NotFound
 from ingot.machines import machineset, remediation
-from ingot.machines.machineset import Mode
+from ingot.machines.machineset import WhoseSets
 from ingot.machines.pool import Pool, host_informer
 
 PATIENCE = 60.0
@@ -36,10 +36,10 @@ class Clock:
 
 
 class Room:
-    def __init__(self, client: Client, namespace: str, *, mode: Mode = "on") -> None:
+    def __init__(self, client: Client, namespace: str, *, whose: WhoseSets = "on") -> None:
         self.client = client
         self.namespace = namespace
-        self.mode: Mode = mode
+        self.whose: WhoseSets = whose
         self.clock = Clock()
         self._running: asyncio.Task[None] | None = None
         self._recorder: EventRecorder | None = None
@@ -61,7 +61,7 @@ class Room:
             machines=machines,
             nodes=nodes,
             hosts=hosts,
-            mode=self.mode,
+            whose=self.whose,
             clock=self.clock,
         )
         mending = remediation.controllers(
@@ -203,7 +203,9 @@ class Room:
 
     async def gone(self, kind: Resource[Any], name: str) -> None:
         async with asyncio.timeout(PATIENCE):
-            while await self.find(kind, name) is not None:
+            while True:
+                if await self.find(kind, name) is None:
+                    return
                 await asyncio.sleep(0.02)
 
     async def until_machines(self, fits: Callable[[list[Machine]], bool]) -> list[Machine]:
@@ -254,11 +256,11 @@ def names(machines: Iterable[Machine]) -> set[str]:
 
 
 @asynccontextmanager
-async def an_empty_room(client: Client, *, mode: Mode = "on") -> AsyncIterator[Room]:
+async def an_empty_room(client: Client, *, whose: WhoseSets = "on") -> AsyncIterator[Room]:
     """A namespace of its own, in which nobody works yet."""
     namespace = f"keeping-{uuid4()}"
     await client.create(NAMESPACES, {"metadata": {"name": namespace}})
-    room = Room(client, namespace, mode=mode)
+    room = Room(client, namespace, whose=whose)
     try:
         yield room
     finally:
@@ -266,7 +268,7 @@ async def an_empty_room(client: Client, *, mode: Mode = "on") -> AsyncIterator[R
 
 
 @asynccontextmanager
-async def a_room(client: Client, *, mode: Mode = "on") -> AsyncIterator[Room]:
-    async with an_empty_room(client, mode=mode) as room:
+async def a_room(client: Client, *, whose: WhoseSets = "on") -> AsyncIterator[Room]:
+    async with an_empty_room(client, whose=whose) as room:
         await room.start()
         yield room

@@ -12,6 +12,6 @@ controller     what wakes a set
 """
 
 from ingot.machines.machineset.controller import controller
-from ingot.machines.machineset.whose import Mode
+from ingot.machines.machineset.whose import WhoseSets
 
-__all__ = ["Mode", "controller"]
+__all__ = ["WhoseSets", "controller"]

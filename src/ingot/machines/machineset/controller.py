@@ -13,7 +13,7 @@ from ingot.kube import Change, Client, Controller, EventRecorder, Informer, foll
 from ingot.machines.machineset.known import Known
 from ingot.machines.machineset.members import DELETE_FIRST, controller_of
 from ingot.machines.machineset.reconciling import MachineSetReconciler
-from ingot.machines.machineset.whose import Mode, Whose
+from ingot.machines.machineset.whose import Whose, WhoseSets
 
 
 def controller(
@@ -24,13 +24,13 @@ def controller(
     machines: Informer[Machine],
     nodes: Informer[Node],
     hosts: Informer[BareMetalHost],
-    mode: Mode = "auto",
+    whose: WhoseSets = "auto",
     workers: int = 4,
     clock: Callable[[], datetime] = now,
 ) -> Controller:
-    """`mode`: whether MachineSets are ours to keep; in any case they follow the number of hosts where that is asked for."""
+    """`whose`: whether MachineSets are ours to keep; in any case they follow the number of hosts where that is asked for."""
     known = Known(sets=sets, machines=machines, nodes=nodes, hosts=hosts)
-    reconcile = MachineSetReconciler(client, recorder, known, Whose(client, mode), clock=clock)
+    reconcile = MachineSetReconciler(client, recorder, known, Whose(client, whose), clock=clock)
     made = Controller("machinesets", reconcile, workers=workers)
     follow(made, sets, when=_wants_other)
     follow(made, machines, lambda machine: _concerned(machine, sets), when=_counts_otherwise)

@@ -15,7 +15,7 @@ from ingot.kube import Client, Forbidden, NotFound, TooManyRequests, Unavailable
 
 log = logging.getLogger(__name__)
 
-Mode = Literal["auto", "on", "off"]
+WhoseSets = Literal["auto", "on", "off"]
 
 CLUSTER_OPERATORS: Final = Resource(
     group="config.openshift.io",
@@ -31,7 +31,7 @@ BELIEVED: Final = 60.0
 
 
 class Whose:
-    def __init__(self, client: Client, mode: Mode) -> None:
+    def __init__(self, client: Client, mode: WhoseSets) -> None:
         self._client = client
         self._mode = mode
         self._ours: bool | None = None

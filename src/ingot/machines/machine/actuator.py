@@ -61,6 +61,7 @@ class Actuator:
         waiting: WaitingList,
         wake: Callable[[Key], None],
         clock: Callable[[], datetime],
+        quiet: float,
     ) -> None:
         """`wake` has a Machine looked at again."""
         self.records: Final = Records(client, machines)
@@ -74,7 +75,7 @@ class Actuator:
         self._clock = clock
         self._claimer = Claimer(self.records, pool)
         self._leaver = Leaver(client, recorder, records=self.records, pool=pool, nodes=nodes)
-        self._lull = Lull()
+        self._lull = Lull(quiet)
         self._explained: dict[Key, float] = {}
 
     async def __call__(self, key: Key) -> Done | Again:

@@ -18,6 +18,7 @@ from ingot.api.wire import differing_fields
 from ingot.kube import Change, Client, Controller, EventRecorder, Informer, follow
 from ingot.machines.defaults import TargetDefaults
 from ingot.machines.machine.actuator import Actuator
+from ingot.machines.machine.lull import QUIET
 from ingot.machines.machine.nodes import machines_of
 from ingot.machines.machine.wanting import is_another_target
 from ingot.machines.pool import Pool
@@ -38,8 +39,12 @@ def controller(
     waiting: WaitingList,
     workers: int = WORKERS,
     clock: Callable[[], datetime] = now,
+    quiet: float = QUIET,
 ) -> Controller:
-    """`machines` and `nodes` with the indexes of `machine_informer` and `node_informer`, `hosts` with those of the pool."""
+    """`machines` and `nodes` with the indexes of `machine_informer` and `node_informer`, `hosts` with those of the pool.
+
+    `quiet`: seconds without a claim after which a Machine tells how its host is getting on.
+    """
     actuator = Actuator(
         client,
         recorder,
@@ -50,6 +55,7 @@ def controller(
         waiting=waiting,
         wake=lambda key: made.wake(key),
         clock=clock,
+        quiet=quiet,
     )
     made = Controller("machines", actuator, workers=workers)
 

@@ -20,7 +20,8 @@ LONGEST: Final = 30.0
 class Lull:
     """The clock is the event loop's."""
 
-    def __init__(self) -> None:
+    def __init__(self, quiet: float = QUIET) -> None:
+        self._quiet = quiet
         self._claims: dict[Key, float] = {}
         """Who has not told anything yet since it got its host, and when that was."""
         self._last = 0.0
@@ -33,7 +34,7 @@ class Lull:
         since = self._claims.get(key)
         if since is None:
             return 0.0
-        left = min(self._last + QUIET, since + LONGEST) - asyncio.get_running_loop().time()
+        left = min(self._last + self._quiet, since + LONGEST) - asyncio.get_running_loop().time()
         if left > 0:
             return left
         self.forget(key)

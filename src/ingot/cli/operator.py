@@ -26,7 +26,7 @@ from ingot.cli.parts.electing import (
     election_options,
 )
 from ingot.cli.parts.host_crew import HostWork
-from ingot.cli.parts.image_crew import image_options, image_work_from
+from ingot.cli.parts.image_crew import image_options, image_work_from, where_images_are
 from ingot.cli.parts.listen import AddressAndPort, Listen, log_to_stderr
 from ingot.cli.parts.looking_after import looking_after_from, looking_after_options
 from ingot.cli.parts.machine_crew import machine_options, machine_work_from
@@ -122,7 +122,9 @@ def operator(
     election = election_from(
         options, usual_name=next(LEASES[name] for name in CONTROLLERS if name in controllers)
     )
-    webhook, looking_after = webhook_from(options), looking_after_from(options)
+    webhook = webhook_from(options)
+    source = where_images_are(options, served_here=IMAGES in controllers)
+    looking_after = looking_after_from(options, ramdisk_source=source)
     hosts = machines = images = None
     if HOSTS in controllers:
         backend = _backend(provisioner, push_listen, demo_script)

@@ -13,3 +13,5 @@ class HostSettings:
     """Hosts that may boot a ramdisk over the network at the same time."""
     own_ramdisks: bool = False
     """Whether each host boots a ramdisk that was built for it (PreprovisioningImage)."""
+    ramdisk_source: str = ""
+    """The URL under which those are served; one that leads elsewhere is not booted. "": wherever their builder says."""

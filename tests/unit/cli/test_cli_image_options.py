@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from cryptography import x509
 
-from ingot.cli.parts.image_crew import ImageWork, image_options, image_work_from
+from ingot.cli.parts.image_crew import ImageWork, image_options, image_work_from, where_images_are
 from ingot.cli.parts.state import StateFolder
 from ingot.images.controller import Listen
 
@@ -81,3 +81,27 @@ def test_a_certificate_that_cannot_be_used_is_told_with_its_place(tmp_path: Path
     found = work(tmp_path, "--payload", "/p", "--images-certs", str(certs))
     with pytest.raises(click.ClickException, match=f"certificate in {certs} cannot be used"):
         found.tls(StateFolder(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "here", "apart"),
+    [
+        ((), "https://127.0.0.1:8084", ""),
+        (("--images-listen", "[::1]:9"), "https://[::1]:9", ""),
+        # Only the kernel knows that port, and later.
+        (("--images-listen", "127.0.0.1:0"), "", ""),
+        (("--images-listen", "0.0.0.0:8084"), "", ""),
+        (("--images-url", "https://images.example:8084/"), *["https://images.example:8084"] * 2),
+    ],
+)
+def test_whoever_looks_after_hosts_knows_where_their_ramdisks_come_from(
+    arguments: tuple[str, ...], here: str, apart: str
+) -> None:
+    @click.command()
+    @image_options
+    def found(**options: Any) -> None:
+        heard.extend(where_images_are(options, served_here=served_here) for served_here in (True, False))
+
+    heard: list[str] = []
+    assert CliRunner().invoke(found, arguments, env=CLEAN).exit_code == 0
+    assert heard == [here, apart]

@@ -130,7 +130,8 @@ _OPTIONS: Final[tuple[Callable[[Any], Any], ...]] = (
         envvar="INGOT_IMAGES_URL",
         show_envvar=True,
         metavar="URL",
-        help="For images: where BMCs, servers and Ironic reach that, if not at the address of --images-listen.",
+        help="For images: where BMCs, servers and Ironic reach that, if not at the address of --images-listen. For hosts: with "
+        "--build-preprov-image, boot no ramdisk from anywhere else.",
     ),
     click.option(
         "--images-certs",
@@ -161,6 +162,16 @@ def image_work_from(options: Mapping[str, Any], state: StateFolder) -> ImageWork
         raise click.ClickException(str(error)) from error
     settings = replace(settings, look_every=options["payload_seconds"])
     return ImageWork(settings, options["images_certs"], options["namespace"])
+
+
+def where_images_are(options: Mapping[str, Any], *, served_here: bool) -> str:
+    """The URL of the images, as far as it is known before they are served; "" where it is not."""
+    listen: Listen = options["images_listen"]
+    if options["images_url"]:
+        return str(options["images_url"]).rstrip("/")
+    if not served_here or not listen.port or _is_everywhere(listen.host):
+        return ""
+    return f"https://{f'[{listen.host}]' if ':' in listen.host else listen.host}:{listen.port}"
 
 
 def _is_everywhere(host: str) -> bool:

@@ -96,7 +96,7 @@ def looking_after_options(command: Command) -> Command:
     return command
 
 
-def looking_after_from(options: Mapping[str, Any]) -> LookingAfter:
+def looking_after_from(options: Mapping[str, Any], *, ramdisk_source: str = "") -> LookingAfter:
     return LookingAfter(
         namespace=options["namespace"],
         workers=options["controller_concurrency"] or WORKERS,
@@ -104,5 +104,6 @@ def looking_after_from(options: Mapping[str, Any]) -> LookingAfter:
             most_attempts=options["max_provisioning_retries"],
             provisioning_limit=options["provisioning_limit"],
             own_ramdisks=options["build_preprov_image"],
+            ramdisk_source=ramdisk_source,
         ),
     )

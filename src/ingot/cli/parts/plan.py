@@ -218,7 +218,11 @@ def operator(
             "IRONIC_CACERT_FILE": str(trusted.ca_file),
             "METAL3_AUTH_ROOT_DIR": str(trusted.auth_root),
             **(
-                {"IRONIC_USE_COREOS_IPA": "true", **_coreos_unless_told()}
+                {
+                    "IRONIC_USE_COREOS_IPA": "true",
+                    "INGOT_IMAGES_URL": f"https://127.0.0.1:{ports['images']}",
+                    **_coreos_unless_told(),
+                }
                 if wishes.coreos is not None
                 else {}
             ),

@@ -25,6 +25,7 @@ from ingot.api.preprovisioningimage import (
     PreprovisioningImageSpec,
 )
 from ingot.api.wire import wire
+from ingot.hosts.beside.ramdisk_source import leads_elsewhere
 from ingot.hosts.finalizers import without
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import Block, Wait
@@ -76,7 +77,7 @@ async def ramdisk(p: Pass) -> Ramdisk | Block | Wait:
     if isinstance(found, Block | Wait) and starts_live_image(p.current):
         # It is not booted now; the back end only wants to know of one.
         image = p.tools.companions.ramdisks.get(p.key)
-        return _built(image) if image is not None and image.status.image_url else found
+        return _built(p, image) if image is not None and image.status.image_url else found
     return found
 
 
@@ -102,11 +103,11 @@ async def _own(p: Pass) -> Ramdisk | Block | Wait:
             f"a host with the BMC address {p.host.spec.bmc.address} cannot boot a ramdisk of its own, and hosts here do not boot "
             "another one. Correct spec.bmc.address.",
         )
-    spec = wanted(p.current, formats)
+    spec, source = wanted(p.current, formats), p.tools.settings.ramdisk_source
     image = p.tools.companions.ramdisks.get(p.key)
     if image is None or image.metadata.deletion_timestamp is None:
         image = await _asked_for(p, image, spec)
-    elif not _is_usable(image, spec, network_version=version):
+    elif not _is_usable(image, spec, network_version=version, source=source):
         await _let_go(p)
         return Wait(
             f"PreprovisioningImage {p.key.name} is being deleted; another one is asked for once it is gone"
@@ -116,18 +117,18 @@ async def _own(p: Pass) -> Ramdisk | Block | Wait:
             ErrorType.REGISTRATION,
             f"the ramdisk of the host cannot be built: PreprovisioningImage {p.key.name} says {error}",
         )
-    missing = what_is_missing(image, network_version=version)
+    missing = what_is_missing(image, network_version=version, source=source)
     if missing is not None and p.state is not State.AVAILABLE:
         return Wait(
             f"waiting for the ramdisk that is built for this host: {missing} in PreprovisioningImage {p.key.name}"
         )
     # A host that is available boots nothing now: until the image that it needs is there, it keeps the one it had.
-    return _built(image)
+    return _built(p, image)
 
 
-def _built(image: PreprovisioningImage) -> Ramdisk:
+def _built(p: Pass, image: PreprovisioningImage) -> Ramdisk:
     made = image.status
-    if not made.image_url:
+    if not made.image_url or leads_elsewhere(made, p.tools.settings.ramdisk_source):
         return Ramdisk()
     return Ramdisk(
         own=OwnRamdisk(
@@ -152,8 +153,8 @@ def wanted(host: BareMetalHost, formats: tuple[ImageFormat, ...]) -> Preprovisio
     )
 
 
-def what_is_missing(image: PreprovisioningImage, *, network_version: str) -> str | None:
-    """Why the image that was built is not the one that is asked for; None when it is."""
+def what_is_missing(image: PreprovisioningImage, *, network_version: str, source: str = "") -> str | None:
+    """Why the image that was built is not the one that is asked for; None when it is. `source`: where it has to be served."""
     spec, made = image.spec, image.status
     ready = _condition(image, ConditionType.READY)
     if ready is None or ready.status != "True":
@@ -169,6 +170,8 @@ def what_is_missing(image: PreprovisioningImage, *, network_version: str) -> str
     built_with = made.network_data
     if built_with.name != spec.network_data_name or built_with.version != network_version:
         return "an earlier network configuration is in it"
+    if elsewhere := leads_elsewhere(made, source):
+        return f"it leads to {elsewhere}, and ramdisks come from {source} alone"
     return None if made.image_url else "it has no URL"
 
 
@@ -187,10 +190,13 @@ def _generation_of_request(image: PreprovisioningImage) -> int:
     return image.metadata.generation - (image.metadata.deletion_timestamp is not None)
 
 
-def _is_usable(image: PreprovisioningImage, spec: PreprovisioningImageSpec, *, network_version: str) -> bool:
+def _is_usable(
+    image: PreprovisioningImage, spec: PreprovisioningImageSpec, *, network_version: str, source: str
+) -> bool:
     """Whether an image that is being deleted still serves: nobody builds it anew."""
     held = HOST_FINALIZER in image.metadata.finalizers
-    return held and image.spec == spec and what_is_missing(image, network_version=network_version) is None
+    missing = what_is_missing(image, network_version=network_version, source=source)
+    return held and image.spec == spec and missing is None
 
 
 def _condition(image: PreprovisioningImage, kind: ConditionType) -> Condition | None:

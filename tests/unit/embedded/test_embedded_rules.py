@@ -275,6 +275,7 @@ def test_whatever_is_sent_conforming_and_checking_never_fail(value: Any) -> None
         (".list[?(@.t!='two')].v", [1]),
         (r".map.example\.com/x", ["y"]),
         ("['map']['example.com/x']", ["y"]),
+        (r".map['example\.com/x']", ["y"]),
     ],
 )
 def test_json_paths(path: str, found: list[Any]) -> None:

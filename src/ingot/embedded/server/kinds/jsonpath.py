@@ -1,6 +1,6 @@
 """The part of JSONPath that printer columns and selectable fields use.
 
-`.spec.online`, `.metadata.annotations.example\\.com/x`, `.items[0]`, `.items[*].name`, `['key']`, and
+`.spec.online`, `.metadata.annotations.example\\.com/x`, `.items[0]`, `.items[*].name`, `['example\\.com/x']`, and
 `.status.conditions[?(@.type=="Ready")].status`. A path is compiled once and answers with every value it finds.
 """
 
@@ -81,8 +81,7 @@ def _step(found: re.Match[str]) -> Step:
         return _at(int(found["index"]))
     if found["operator"]:
         return _where(compiled(found["left"]), found["right"].strip("\"'"), equal=found["operator"] == "==")
-    name = found["key"] if found["key"] is not None else re.sub(r"\\(.)", r"\1", found["name"])
-    return _named(name)
+    return _named(re.sub(r"\\(.)", r"\1", found["name"] if found["key"] is None else found["key"]))
 
 
 def _children(value: Any) -> Iterable[Any]:

@@ -52,7 +52,10 @@ class Pool:
     def why_none(self, wish: Wish, namespaces: Iterable[str]) -> str:
         """Why there is no host to be had, for a person. Looks at all of them."""
         tally, among = Tally(), set(namespaces)
-        choose((host for host in self._hosts.items() if host.metadata.namespace in among), wish, tally=tally)
+        hosts = [host for host in self._hosts.items() if host.metadata.namespace in among]
+        choose((host for host in hosts if host.key not in self._reserved), wish, tally=tally)
+        if about_to_be := sum(host.key in self._reserved for host in hosts):
+            tally.taken["claimed already"] += about_to_be
         return tally.sentence()
 
     @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """Everything that gives hosts away, ready to be run: the informers that its controllers share, and the controllers.
 
-Made here and nowhere else, so that no kind is watched twice. Secrets are not followed: whoever needs one asks for it.
+Made here and nowhere else, so that no kind is watched twice. Of Secrets the metadata alone is followed: whoever needs a value
+asks for it.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from typing import Any, Final
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
 from ingot.api.core import NAMESPACES
+from ingot.api.hardwaredata import HARDWARE_DATA
 from ingot.api.hostclaim import HOST_CLAIMS
 from ingot.api.hostdeploypolicy import HOST_DEPLOY_POLICIES
 from ingot.api.machine import MACHINE_SETS, MACHINES
 from ingot.api.meta import Resource
-from ingot.kube import Client, Controller, EventRecorder, Informer
-from ingot.machines import machine, machineset, remediation
+from ingot.kube import Client, Controller, EventRecorder, Informer, metadata_of
+from ingot.machines import claims, machine, machineset, remediation
 from ingot.machines.defaults import TargetDefaults, defaults_informer
 from ingot.machines.machineset import WhoseSets
 from ingot.machines.pool import Pool, host_informer
@@ -30,6 +32,7 @@ KINDS: Final[tuple[Resource[Any], ...]] = (
     MACHINE_SETS,
     HOST_CLAIMS,
     HOST_DEPLOY_POLICIES,
+    HARDWARE_DATA,
 )
 """What an API has to know before any of this can work."""
 
@@ -73,10 +76,10 @@ def machines(
     waiting = WaitingList(hosts)
     machines = machine.machine_informer(client, namespace=namespace)
     machinesets = Informer(client, MACHINE_SETS, namespace=namespace)
-    claims = Informer(client, HOST_CLAIMS, namespace=namespace)
+    claimed = claims.claim_informer(client, namespace=namespace)
     policies = Informer(client, HOST_DEPLOY_POLICIES, namespace=namespace)
     nodes, namespaces = machine.node_informer(client), Informer(client, NAMESPACES)
-    made.informers.extend([machines, machinesets, claims, policies, nodes, namespaces])
+    made.informers.extend([machines, machinesets, claimed, policies, nodes, namespaces])
     defaults = _defaults(client, settings, made)
     defaults.tell(recorder)
     made.controllers.append(
@@ -105,6 +108,24 @@ def machines(
     )
     made.controllers.extend(
         remediation.controllers(client, recorder, pool, machines=machines, nodes=nodes, hosts=hosts)
+    )
+    secrets = claims.secret_informer(client, namespace=namespace)
+    hardware = Informer(client, metadata_of(HARDWARE_DATA), namespace=namespace)
+    made.informers.extend([secrets, hardware])
+    made.controllers.append(
+        claims.controller(
+            client,
+            recorder,
+            pool,
+            hosts=hosts,
+            waiting=waiting,
+            claims=claimed,
+            policies=policies,
+            namespaces=namespaces,
+            secrets=secrets,
+            hardware=hardware,
+            workers=settings.workers,
+        )
     )
     return made
 

@@ -1,0 +1,104 @@
+"""Writing a claim: its finalizer, its annotations, its status. Every write is of the version that was decided on.
+
+What was written is known here at once, and is no news to anybody. People hear of changes by Events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from ingot.api.hostclaim import FINALIZER, HOST_CLAIMS, HostClaim, HostClaimStatus
+from ingot.api.meta import Key
+from ingot.api.wire import wire
+from ingot.kube import Client, EventRecorder, Informer
+from ingot.machines.claims.linking import place_of
+from ingot.machines.claims.telling import (
+    NO_HOST_YET,
+    PROGRESS,
+    Reason,
+    Standing,
+    news,
+    status_of,
+    status_patch,
+)
+
+_SILENT: Final = frozenset({Reason.NOT_PROVISIONED, Reason.NOT_AVAILABLE, Reason.AVAILABLE, Reason.READY})
+"""Reasons that say nothing which is not said by another condition, or which nobody asked."""
+
+
+class ClaimWriter:
+    def __init__(
+        self,
+        client: Client,
+        recorder: EventRecorder,
+        claims: Informer[HostClaim],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._client = client
+        self._recorder = recorder
+        self._claims = claims
+        self._clock = clock
+        self._written: dict[Key, str] = {}
+
+    def is_own(self, claim: HostClaim) -> bool:
+        """Whether this is what we wrote last."""
+        return self._written.get(claim.key) == claim.metadata.resource_version
+
+    def forget(self, key: Key) -> None:
+        self._written.pop(key, None)
+
+    async def hold(self, claim: HostClaim) -> HostClaim:
+        """Have the claim stay until its host is released."""
+        if FINALIZER in claim.metadata.finalizers:
+            return claim
+        return await self._patch(claim, {"metadata": {"finalizers": [*claim.metadata.finalizers, FINALIZER]}})
+
+    async def let_go(self, claim: HostClaim) -> None:
+        rest = [finalizer for finalizer in claim.metadata.finalizers if finalizer != FINALIZER]
+        await self._patch(claim, {"metadata": {"finalizers": rest}})
+
+    async def annotate(self, claim: HostClaim, changes: Mapping[str, str | None]) -> HostClaim:
+        return await self._patch(claim, {"metadata": {"annotations": dict(changes)}}) if changes else claim
+
+    async def intend(self, claim: HostClaim, host: Key) -> HostClaim:
+        """Write down which host is going to be taken, before it is: nobody else takes another one for this claim."""
+        place = {"bareMetalHost": wire(place_of(host)), "lastUpdated": wire(self._clock())}
+        return await self._patch(claim, {"status": place}, subresource="status")
+
+    async def tell(self, claim: HostClaim, standing: Standing) -> HostClaim:
+        """Have the status say how the claim stands."""
+        before = claim.status
+        patch = status_patch(before, status_of(claim, standing, at=self._clock()))
+        if patch is None:
+            return claim
+        written = await self._patch(claim, patch, subresource="status")
+        self._record(claim, before, written.status)
+        return written
+
+    async def _patch(self, claim: HostClaim, patch: Mapping[str, Any], *, subresource: str = "") -> HostClaim:
+        written = await self._client.patch(
+            HOST_CLAIMS,
+            claim.key,
+            patch,
+            subresource=subresource,
+            resource_version=claim.metadata.resource_version,
+        )
+        self._written[claim.key] = written.metadata.resource_version
+        self._claims.observe(written)
+        return written
+
+    def _record(self, claim: HostClaim, before: HostClaimStatus, after: HostClaimStatus) -> None:
+        said: set[str] = set()
+        for found in news(before, after):
+            if found.reason in _SILENT or found.message == NO_HOST_YET.message or found.reason in said:
+                continue
+            said.add(found.reason)
+            good = found.status == "True" or found.reason in PROGRESS
+            self._recorder.record(
+                claim,
+                type="Normal" if good else "Warning",
+                reason=found.reason,
+                message=found.message,
+            )

@@ -183,26 +183,42 @@ async def test_any_other_ramdisk_boots_over_the_network_too_and_verifies_whom_it
 async def test_coreos_is_installed_as_an_image_without_a_url(room: CoreosRoom) -> None:
     host = room.cast["installed"] = room.server()
     user_data = await host.secret("user", userData=json.dumps(USERS_CONFIG))
-    await host.create(image={"format": "coreos", "url": ""}, userData=user_data)
-    await has_installed(host, OLD)
+    ramdisks = await host.secret("net", nmstate=NMSTATE)
+    network = await host.secret("own", nmstate=NMSTATE.replace("10.4.0.17", "10.5.0.9"))
+    await host.create(
+        image={"format": "coreos", "url": ""},
+        userData=user_data,
+        preprovisioningNetworkDataName=ramdisks["name"],
+        networkData=network,
+    )
+    await has_installed(host, OLD, address="10.5.0.9/24")
 
 
 @stories.story
 async def test_coreos_is_installed_by_the_deploy_step_of_a_ramdisk_from_the_network(room: CoreosRoom) -> None:
     host = room.server()
     user_data = await host.secret("user", userData=json.dumps(USERS_CONFIG))
-    await host.create(bmc=bmc(host), customDeploy={"method": "install_coreos"}, userData=user_data)
-    found = await has_installed(host, OLD)
+    ramdisks = await host.secret("net", nmstate=NMSTATE)
+    await host.create(
+        bmc=bmc(host),
+        customDeploy={"method": "install_coreos"},
+        userData=user_data,
+        preprovisioningNetworkDataName=ramdisks["name"],
+    )
+    found = await has_installed(host, OLD, address="10.4.0.17/24")
     assert found.status.ramdisk is not None
     assert found.status.ramdisk.format == "initrd"
 
 
-async def has_installed(host: Host, build: str) -> BareMetalHost:
+async def has_installed(host: Host, build: str, *, address: str = "") -> BareMetalHost:
     found = await host.until_well("provisioned")
     seen = await host.until_running()
     assert seen.running is not None
     assert seen.running.coreos == build
     assert applied(seen.running.ignition.encode()).files["/etc/rack"].text == "r7"
+    (network,) = [*seen.running.keyfiles.values()] or [""]
+    assert address in network, "the network is its own, else the ramdisk's"
+    assert bool(network) == bool(address)
     assert seen.deployments == 1
     assert found.status.ramdisk is not None
     assert found.status.ramdisk.version == build

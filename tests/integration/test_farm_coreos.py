@@ -10,6 +10,7 @@ from typing import Any
 from ironic_room import Host, Room
 from stories import story
 
+from ingot.formats.network import keyfiles_of_nmstate
 from ingot.lab.samples import sample_disk
 
 IGNITION = {
@@ -20,6 +21,10 @@ KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5 me@example"
 META = json.dumps(
     {"coreos_append_karg": ["console=ttyS0", "quiet"], "public_keys": [KEY], "local-hostname": "rack-7"}
 )
+NMSTATE = """\
+interfaces:
+- {name: eno1, type: ethernet, ipv4: {enabled: true, address: [{ip: 10.4.0.17, prefix-length: 24}]}}
+"""
 
 
 async def installed(host: Host, **spec: Any) -> Any:
@@ -41,10 +46,14 @@ async def installed(host: Host, **spec: Any) -> Any:
 @story
 async def test_coreos_is_installed_by_the_format_of_the_image(room: Room) -> None:
     host = room.server()
-    await installed(host, image={"url": "", "format": "coreos"})
+    network = await host.secret("network", networkData=NMSTATE)
+    running = await installed(host, image={"url": "", "format": "coreos"}, networkData=network)
+    made = {name: content.decode() for name, content in keyfiles_of_nmstate(NMSTATE.encode()).items()}
+    assert running.keyfiles == made, "the network that the host names"
     logs = {log.name: log.read_text(errors="replace") for log in room.state.glob("*.log")}
     assert "install_coreos" in logs["ironic.log"]
     assert "sesame-of-the-rack" not in "".join(logs.values())
+    assert "10.4.0.17" not in "".join(logs.values())
 
 
 @story
@@ -68,3 +77,26 @@ async def test_a_cloud_config_for_coreos_is_told_before_anything_happens_and_can
     assert (await host.seen()).deployments == 0
     await host.set_secret(user_data["name"], userData=json.dumps(IGNITION))
     await host.until_well("provisioned")
+
+
+@story
+async def test_a_running_server_is_left_alone_until_the_coreos_that_is_to_replace_its_image_can_be_installed(
+    room: Room,
+) -> None:
+    host = room.server()
+    user_data = await host.secret("user-data", userData="#cloud-config\n")
+    await host.create(inspectionMode="disabled", image=host.image("raw"), userData=user_data)
+    await host.until_well("provisioned")
+    before = await host.until_running()
+    await host.change(image=None, customDeploy={"method": "install_coreos"})
+    found = await host.until_error("What is installed stays until this is mended")
+    assert found.state == "provisioned"
+    seen = await host.seen()
+    assert (seen.boots, seen.power_actions, seen.deployments) == (before.boots, before.power_actions, 1)
+    await host.set_secret(user_data["name"], userData=json.dumps(IGNITION))
+    await host.until(
+        lambda found: found.state == "provisioned" and found.status.provisioning.custom_deploy is not None,
+        "provisioned with CoreOS",
+    )
+    seen = await host.until_running()
+    assert seen.deployments == 2

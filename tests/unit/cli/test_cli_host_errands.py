@@ -56,7 +56,10 @@ async def test_coreos_is_installed_with_its_ignition_config(site: Site, tmp_path
     config = tmp_path / "worker.ign"
     config.write_text('{"ignition": {"version": "3.4.0"}}')
     await site.added("h1", "--wait")
-    told = await site.host("provision", "h1", "--coreos", "--ignition", str(config), "--wait")
+    network = tmp_path / "network.yaml"
+    network.write_text("interfaces: [{name: eth0, ipv4: {enabled: true, dhcp: true}}]")
+    files = ["--ignition", str(config), "--network-data", str(network)]
+    told = await site.host("provision", "h1", "--coreos", *files, "--wait")
     assert told.exit_code == 0, told.output
     assert "  provisioning: installing install_coreos" in told.output
     host = await site.get("h1")
@@ -64,6 +67,8 @@ async def test_coreos_is_installed_with_its_ignition_config(site: Site, tmp_path
     assert (host.spec.image.url, host.spec.image.format) == ("", "coreos")
     secret = await site.client.get(SECRETS, Key("default", "h1-user-data"))
     assert secret.text("userData") == config.read_text()
+    secret = await site.client.get(SECRETS, Key("default", "h1-network-data"))
+    assert secret.text("networkData") == network.read_text()
     assert "deployed by: install_coreos" in " ".join((await site.host("show", "h1")).output.split())
 
 
@@ -72,6 +77,8 @@ async def test_what_coreos_cannot_read_is_refused_before_anything_is_asked_for(
 ) -> None:
     config = tmp_path / "config"
     config.write_text("#cloud-config\n")
+    nmstate = tmp_path / "nmstate"
+    nmstate.write_text("interfaces: [{name: a, type: ovs-bridge}]")
     await site.added("h1", "--wait")
     for words, expected in (
         (["--coreos", "--ignition", str(config)], "the Ignition config is not JSON"),
@@ -79,6 +86,8 @@ async def test_what_coreos_cannot_read_is_refused_before_anything_is_asked_for(
         (["--coreos", "--format", "raw"], "choose one"),
         ([*IMAGE, "--ignition", str(config)], "only CoreOS reads --ignition"),
         (["--coreos", "--ignition", str(config), "--user-data", str(config)], "give one of"),
+        (["--coreos", "--network-data", str(nmstate)], "cannot become the network of CoreOS"),
+        ([*IMAGE, "--network-data", str(nmstate)], "--network-data is nmstate"),
     ):
         told = await site.host("provision", "h1", *words)
         assert told.exit_code == 2, told.output

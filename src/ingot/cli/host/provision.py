@@ -55,7 +55,7 @@ def _file(option: str, what: str) -> Callable[[Command], Command]:
 @_file("--ignition", "What CoreOS reads at its first boot, checked before it is sent")
 @click.option("--custom-deploy", metavar="METHOD", help="Install by this deploy step: install_coreos.")
 @_file("--user-data", "What the system reads at its first boot: cloud-init or Ignition")
-@_file("--network-data", "The network configuration of the system")
+@_file("--network-data", "The network of the system: network_data.json; for CoreOS also nmstate")
 @_file("--metadata", "Additional metadata of the first boot")
 @click.option("--replace", is_flag=True, help="Remove what runs there now, and clean the disks.")
 @click.option("--force", is_flag=True, help="Although something uses the host (spec.consumerRef).")
@@ -103,10 +103,12 @@ def provision(
         raise click.UsageError("say what to install: --image URL, --coreos, or --custom-deploy METHOD")
     files = {"userData": ignition or user_data, "networkData": network_data, "metaData": metadata}
     data = {field: file.read() for field, file in files.items() if file is not None}
-    if format == "coreos" or custom_deploy == "install_coreos":
+    is_coreos = custom_deploy == "install_coreos" or (format == "coreos" and not custom_deploy)
+    if is_coreos:
         _must_be_ignition(data.get("userData", b""))
     elif ignition is not None:
         raise click.UsageError("only CoreOS reads --ignition: add --coreos, or give --user-data")
+    _must_be_a_network(data.get("networkData", b""), for_coreos=is_coreos)
     run_errand(
         options,
         lambda host: installed(host, wish, data=data, replace=replace, force=force),
@@ -127,6 +129,27 @@ def _must_be_ignition(content: bytes) -> None:
         raise click.UsageError(f"{error}. CoreOS is configured with Ignition, which is JSON") from error
     for warning in warnings:
         click.echo(f"Warning: {warning}", err=True)
+
+
+def _must_be_a_network(content: bytes, *, for_coreos: bool) -> None:
+    """What the host would refuse before it is installed, is refused before it becomes a Secret."""
+    from ingot.api.inputs.network_data import UnreadableNetworkData, parse
+    from ingot.formats import FormatError
+    from ingot.formats.network import keyfiles_of_secret
+
+    if not content.strip():
+        return
+    try:
+        if for_coreos:
+            keyfiles_of_secret({"networkData": content})
+        else:
+            parse(content.decode())
+    except FormatError as error:
+        raise click.UsageError(f"--network-data cannot become the network of CoreOS: {error}") from error
+    except UnicodeDecodeError as error:
+        raise click.UsageError("--network-data is not text") from error
+    except UnreadableNetworkData as error:
+        raise click.UsageError(f"--network-data {error}") from error
 
 
 def installed(

@@ -58,7 +58,7 @@ class Operator:
 
     def leads(self) -> None:
         """Wait until it does."""
-        while not self._line().startswith("operator ready, driving demo machines"):
+        while not self._line().startswith("operator ready"):
             pass
 
     def ask(self, path: str) -> str:
@@ -176,6 +176,14 @@ class DemoHall:
         told = self.kubectl("get", "events", f"--field-selector={about}", "-o", "jsonpath={.items[*].reason}")
         return told.split()
 
+    def claimed(self) -> dict[str, str]:
+        """The hosts that somebody has, and who."""
+        return {
+            found["metadata"]["name"]: found["spec"]["consumerRef"]["name"]
+            for found in self.get("bmh")
+            if "consumerRef" in found["spec"]
+        }
+
     def until(self, so: Callable[[], bool]) -> None:
         """Wait for what kubectl cannot wait for, or for the books: they may be a moment behind what the API tells."""
         deadline = time.monotonic() + PATIENCE
@@ -257,8 +265,8 @@ def host(name: str, **spec: Any) -> dict[str, Any]:
     return resource("BareMetalHost", name, **{"online": True, "bmc": bmc, **spec})
 
 
-def resource(kind: str, name: str, **spec: Any) -> dict[str, Any]:
-    return {"apiVersion": "metal3.io/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+def resource(kind: str, name: str, *, group: str = "metal3.io/v1alpha1", **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": group, "kind": kind, "metadata": {"name": name}, "spec": spec}
 
 
 def secret(name: str, **data: str) -> dict[str, Any]:

@@ -193,14 +193,20 @@ async def test_what_cannot_be_done_is_said_and_done_once_it_can(
     assert await room.hosts_of("m1") == ["h1"]
 
 
-async def test_a_host_that_refuses_is_named(room: Room) -> None:
-    # Its own rules: the host has to be found by its MAC address, which it does not have.
+async def test_a_host_that_refuses_is_named_and_asked_again_once_the_machine_is_corrected(room: Room) -> None:
     host = await room.host()
     async with room.operator():
-        key = await room.machine(value={"image": IMAGE, "userData": {"name": "../../etc/passwd"}})
-        machine = await room.until(key, lambda machine: bool(machine.status.phase))
-    if machine.status.phase == "Failed":
-        assert str(host) in machine.status.error_message
+        key = await room.machine(value={"image": IMAGE, "userData": {"name": "No Secret"}})
+        machine = await room.until(key, phase("Failed"))
+        assert machine.status.error_reason == "InvalidConfiguration"
+        assert f"BareMetalHost {host} cannot have" in machine.status.error_message
+        assert "spec.userData.name" in machine.status.error_message
+        await room.client.patch(
+            MACHINES, key, {"spec": {"providerSpec": {"value": {"userData": {"name": "a-secret"}}}}}
+        )
+        machine = await room.until(key, phase("Provisioning"))
+    assert machine.status.error_reason == ""
+    assert await room.hosts_of("m1") == ["h1"]
 
 
 async def test_a_machine_whose_host_names_it_already_takes_that_one(room: Room) -> None:

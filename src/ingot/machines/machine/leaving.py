@@ -109,8 +109,7 @@ class Leaver:
 
     async def _let_go(self, machine: Machine) -> None:
         finalizers = [name for name in machine.metadata.finalizers if name != FINALIZER]
-        with contextlib.suppress(NotFound):
-            await self._records.write(machine, {"metadata": {"finalizers": finalizers}})
+        await self._records.write(machine, {"metadata": {"finalizers": finalizers}})
 
     def _say(self, machine: Machine, reason: str, message: str, *, type: Any = "Normal") -> None:
         self._recorder.record(machine, type=type, reason=reason, message=message)

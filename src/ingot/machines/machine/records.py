@@ -38,19 +38,22 @@ class Records:
         """
         found = await self.look_again(machine.key)
         if found is None or found.metadata.resource_version != machine.metadata.resource_version:
-            raise Conflict(409, "Conflict", f"Machine {machine.key} has changed meanwhile")
+            raise _changed(machine.key)
 
     async def write(self, machine: Machine, patch: Mapping[str, object], *, subresource: str = "") -> Machine:
-        """Patch the version that was read; an empty patch is not sent. Raises `Conflict` where there is a newer one."""
+        """Patch the version that was read; an empty patch is not sent. Raises `Conflict` where that is not the newest one."""
         if not patch:
             return machine
-        written = await self._client.patch(
-            MACHINES,
-            machine.key,
-            patch,
-            subresource=subresource,
-            resource_version=machine.metadata.resource_version,
-        )
+        try:
+            written = await self._client.patch(
+                MACHINES,
+                machine.key,
+                patch,
+                subresource=subresource,
+                resource_version=machine.metadata.resource_version,
+            )
+        except NotFound:
+            raise _changed(machine.key) from None
         self._ours[machine.key] = written.metadata.resource_version
         self._machines.observe(written)
         return written
@@ -61,3 +64,7 @@ class Records:
 
     def forget(self, key: Key) -> None:
         self._ours.pop(key, None)
+
+
+def _changed(key: Key) -> Conflict:
+    return Conflict(409, "Conflict", f"Machine {key} has changed, or gone, meanwhile")

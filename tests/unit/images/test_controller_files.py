@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 from image_room import HOLD, NEW, build_payload, damage, has, is_ready, largest_blob, running, told
-from ramdisk_parts import saved
+from ramdisk_parts import appended_members, saved
 
 from ingot.api.crd import all_crds
 from ingot.api.preprovisioningimage import PREPROVISIONING_IMAGES
 from ingot.embedded.server import serve
 from ingot.hosts.beside.ramdisks import what_is_missing
 from ingot.kube import Client
+from live_images import BY_NAME
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -209,3 +210,21 @@ async def test_where_the_api_drops_the_version_it_is_not_written_again_and_again
         await room.built(await room.ask("last"))
         await asyncio.sleep(0.3)
         assert client.written - before <= found_out + 1
+
+
+async def test_an_image_whose_root_is_fetched_without_the_hosts_network_says_so(
+    client: Client, namespace: str, tmp_path: Path
+) -> None:
+    old = saved(tmp_path, BY_NAME["2021-09"], name="old.iso")
+    async with running(client, namespace, tmp_path, payload=folder_of_files(tmp_path / "files", old)) as room:
+        await room.secret("net", nmstate=NMSTATE)
+        key = await room.ask(networkDataName="net", acceptFormats=["initrd"])
+        image = await room.built(key)
+        found = told(image, "EarlyNetwork")
+        assert (found.status, found.reason) == ("False", "NoNetworkInInitialRamDisk")
+        assert "from DHCP, and what Secret net says holds only after that" in found.message
+        assert list(appended_members(await room.served(image.status.image_url))) == ["config.ign"]
+        assert len(await room.events("NoNetworkInInitialRamDisk")) == 1
+        await room.change(key, {"spec": {"acceptFormats": ["iso"]}})
+        image = await room.built(key, unlike=image.status.image_url)
+        assert not has(image, "EarlyNetwork"), "the root file system is on the medium"

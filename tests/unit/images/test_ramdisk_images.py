@@ -86,6 +86,16 @@ def test_an_initrd_is_the_published_one_with_an_archive_behind_it(
 
 
 @ALL
+def test_an_image_knows_whether_it_fetches_its_root_without_the_hosts_network(
+    generation: Generation, tmp_path: Path
+) -> None:
+    made = maker(tmp_path, generation)
+    assert made.make("initrd", hostname="h1", keyfiles=KEYFILES).network_is_late is not generation.network
+    assert not made.make("initrd", hostname="h1", keyfiles={}).network_is_late
+    assert not made.make("iso", hostname="h1", keyfiles=KEYFILES).network_is_late, "its root is on the medium"
+
+
+@ALL
 def test_kernel_and_root_file_system_come_out_of_the_iso(generation: Generation, tmp_path: Path) -> None:
     base = base_in(tmp_path, generation)
     assert materialised(base.rootfs_image().pieces) == root_file_system()

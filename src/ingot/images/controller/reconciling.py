@@ -33,6 +33,7 @@ from ingot.formats.network import keyfiles_of_secret
 from ingot.images.controller.choosing import Choice, choose
 from ingot.images.controller.publishing import Publisher
 from ingot.images.controller.statuses import (
+    EARLY_NETWORK,
     UP_TO_DATE,
     Built,
     Outcome,
@@ -183,6 +184,7 @@ class ImageReconciler:
             kernel_params=made.kernel_params,
             version=base.version,
             trouble=chosen.trouble,
+            network_is_late=made.network_is_late,
         )
 
     # Telling
@@ -218,7 +220,7 @@ class ImageReconciler:
         after: PreprovisioningImageStatus,
     ) -> None:
         """An Event for what went wrong, when it is new."""
-        for kind, bad in ((ConditionType.ERROR, "True"), (UP_TO_DATE, "False")):
+        for kind, bad in ((ConditionType.ERROR, "True"), (UP_TO_DATE, "False"), (EARLY_NETWORK, "False")):
             old, new = condition_of(before, kind), condition_of(after, kind)
             if new is None or new.status != bad:
                 continue

@@ -1,7 +1,8 @@
 """What the status of a PreprovisioningImage says, worked out from what came of building it.
 
-Pure. Condition types, reasons and the beginnings of their messages are those that Metal3's clients know. A condition of ours is
-added where an image is served that is not the newest: it can be booted, and somebody should know.
+Pure. Condition types, reasons and the beginnings of their messages are those that Metal3's clients know. Conditions of ours are
+added where an image is served that is not the newest, or that fetches its root file system without the host's network
+configuration: it can be booted, and somebody should know.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ from ingot.api.wire import differing_fields, wire_fields
 UP_TO_DATE: Final = "UpToDate"
 """False: what is served is older than what is there, which cannot be used. Absent otherwise."""
 STALE: Final = "NewerImageUnusable"
+EARLY_NETWORK: Final = "EarlyNetwork"
+"""False: the host's network configuration holds only once the root file system was fetched. Absent otherwise."""
+LATE: Final = "NoNetworkInInitialRamDisk"
 FIRST_DELAY: Final = timedelta(seconds=10)
 LONGEST_DELAY: Final = timedelta(minutes=10)
 LONGEST_MESSAGE: Final = 4096
@@ -44,6 +48,7 @@ class Built:
     kernel_params: str = ""
     trouble: str = ""
     """Why a newer one is not used."""
+    network_is_late: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +78,8 @@ def status_of(
             }
             if outcome.trouble:
                 told[UP_TO_DATE] = ("False", STALE, outcome.trouble)
+            if outcome.network_is_late:
+                told[EARLY_NETWORK] = ("False", LATE, _late(outcome))
             made = PreprovisioningImageStatus(
                 architecture=outcome.architecture,
                 format=outcome.format,
@@ -98,6 +105,14 @@ def status_of(
     return replace(made, conditions=_conditions(before.conditions, told, generation=generation, at=at))
 
 
+def _late(built: Built) -> str:
+    return (
+        f"The initial RAM disk of {built.version} takes no network configuration: its root file system is fetched with an "
+        f"address from DHCP, and what Secret {built.network.name} says holds only after that. Where there is no DHCP, use a newer "
+        "CoreOS, or virtual media with the whole ISO image."
+    )
+
+
 def _conditions(
     before: list[Condition],
     told: dict[str, _Told],
@@ -120,7 +135,7 @@ def _conditions(
                 observed_generation=generation,
             )
         )
-    ours = {ConditionType.READY, ConditionType.ERROR, UP_TO_DATE}
+    ours = {ConditionType.READY, ConditionType.ERROR, UP_TO_DATE, EARLY_NETWORK}
     return made + [condition for condition in before if condition.type not in ours]
 
 

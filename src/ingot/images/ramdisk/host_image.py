@@ -9,7 +9,7 @@ made, not when a BMC reads it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ingot.api.inputs import kernel_arguments
@@ -36,6 +36,8 @@ class HostImage:
     format: ImageFormat
     image: Image
     kernel_params: str = ""
+    network_is_late: bool = False
+    """The root file system is fetched before the host's network configuration holds."""
 
 
 def kernel_params(settings: AgentSettings, rootfs_url: str) -> str:
@@ -72,6 +74,8 @@ class RamdiskMaker:
         self.settings: Final = settings
         self.kernel: Final = kernel or base.kernel_image()
         self.kernel_params: Final = kernel_params(settings, rootfs_url)
+        self._fetches_root = minimal is not None
+        """Whether an ISO image does; an initial RAM disk always does."""
         self._boot = minimal.iso if minimal else base.iso
         self._sha256 = minimal.sha256 if minimal else base.sha256
         try:
@@ -87,7 +91,9 @@ class RamdiskMaker:
     def make(self, form: ImageFormat, *, hostname: str, keyfiles: Mapping[str, bytes]) -> HostImage:
         """The image of one host. Raises `CannotBuild`."""
         members = self._members(hostname, keyfiles)
-        return self._iso(members) if form == "iso" else self._initrd(members)
+        made = self._iso(members) if form == "iso" else self._initrd(members)
+        late = bool(keyfiles) and not self.base.early_network and (form == "initrd" or self._fetches_root)
+        return replace(made, network_is_late=late)
 
     def _members(self, hostname: str, keyfiles: Mapping[str, bytes]) -> Members:
         members = {IGNITION: agent_ignition(self.settings, hostname=hostname, keyfiles=keyfiles)}

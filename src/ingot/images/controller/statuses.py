@@ -108,7 +108,7 @@ def status_of(
 def _late(built: Built) -> str:
     return (
         f"The initial RAM disk of {built.version} takes no network configuration: its root file system is fetched with an "
-        f"address from DHCP, and what Secret {built.network.name} says holds only after that. Where there is no DHCP, use a newer "
+        f"address from DHCP, and what Secret {built.network.name} says holds only after that. Without DHCP, use a newer "
         "CoreOS, or virtual media with the whole ISO image."
     )
 

@@ -5,7 +5,8 @@ Elsewhere unknown fields are skipped, because a newer API may send them. Here th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
@@ -39,13 +40,22 @@ def problem_with_value(found: Any, type_: type[msgspec.Struct]) -> str | None:
     return None
 
 
-def _undecoded_parts(type_: type[msgspec.Struct]) -> dict[str, type[msgspec.Struct]]:
+# What a struct is made of is worked out from its source each time that it is asked: once is enough.
+
+
+@cache
+def _fields(type_: type[msgspec.Struct]) -> Mapping[str, Any]:
+    return {field.encode_name: field.type for field in msgspec.structs.fields(type_)}
+
+
+@cache
+def _undecoded_parts(type_: type[msgspec.Struct]) -> Mapping[str, type[msgspec.Struct]]:
     """Fields that the struct keeps as bytes, and what is in them."""
     parts = {}
-    for field in msgspec.structs.fields(type_):
-        for note in get_args(field.type)[1:]:
+    for name, found in _fields(type_).items():
+        for note in get_args(found)[1:]:
             if isinstance(note, Meta) and (schema_of := (note.extra or {}).get("schema_of")):
-                parts[field.encode_name] = schema_of
+                parts[name] = schema_of
     return parts
 
 
@@ -54,7 +64,7 @@ def _unknown_fields(value: Any, type_: Any, path: str) -> Iterator[str]:
     if get_origin(type_) is Annotated:
         type_ = get_args(type_)[0]
     if isinstance(type_, type) and issubclass(type_, msgspec.Struct):
-        known = {field.encode_name: field.type for field in msgspec.structs.fields(type_)}
+        known = _fields(type_)
         for name, inner in value.items() if isinstance(value, dict) else ():
             where = f"{path}.{name}" if path else name
             if name not in known:

@@ -22,6 +22,8 @@ class Annotation(enum.StrEnum):
 
     HOST = "metal3.io/BareMetalHost"
     """On a Machine: the host it got, as NAMESPACE/NAME."""
+    HOST_VERSION = "ingot.metal3.io/host-version"
+    """On a Machine that is about to take that host: the version of the host that it takes, and no other."""
     INSTANCE_STATE = "machine.openshift.io/instance-state"
     """On a Machine: the provisioning state of that host."""
     IMAGE_SOURCE = "ingot.metal3.io/image-source"

@@ -1,9 +1,10 @@
 """How a Machine gets its host: the intention is written on the Machine, then the host is taken by one patch.
 
 Both are patches of the version that was decided on, in an order that lets nobody take two hosts for one Machine, nor one host for
-a Machine that is gone, however many processes try and wherever they are interrupted: the host is read first; then the Machine
-proves that it means this host (it is written there, or was and is read again); then the host is patched. Whatever makes a Machine
-turn to another host, or go, has made a newer version of the host before: the patch is refused.
+a Machine that is gone, however many processes try, however old what they know, and wherever they are interrupted. The intention
+names the host and its version, and the host is patched at that version alone. Another intention takes its place only after the
+API has shown that the host has another version by now, or is gone. So of all intentions that were ever written, the patch of the
+last one alone can succeed.
 """
 
 from __future__ import annotations
@@ -59,6 +60,9 @@ class Claimer:
     async def claim(self, machine: Machine, wanted: Wanted) -> Claimed | NoHost | Crowded | Unusable | Lost:
         """Raises `Conflict` when the Machine itself has changed. Does not wait between finding no host and saying so."""
         for _ in range(TRIES):
+            if (meant := link_of(machine)) is not None:
+                # Whether it can still be had is not for a cache to say: somebody may be about to take it for this Machine.
+                await self._pool.look_again(meant.key)
             match self.standing(machine):
                 case Lost() as lost:
                     return lost
@@ -76,25 +80,17 @@ class Claimer:
                         return NoHost()
                     host = chosen
             with self._pool.reserved(host.key):
-                machine = await self._intend(machine, host, wanted.source)
+                machine = await self._records.write(machine, intention(machine, host, wanted.source))
                 if (taken := await self._take(host, wanted)) is not None:
                     return taken if isinstance(taken, Unusable) else self._counted(machine, taken)
         return Crowded()
 
-    async def _intend(self, machine: Machine, host: BareMetalHost, source: str) -> Machine:
-        patch = intention(machine, host, source)
-        if not patch:
-            # Written down in an earlier pass. Whether it still stands is not for a cache to say.
-            await self._records.still_as(machine)
-        return await self._records.write(machine, patch)
-
     async def _take(self, host: BareMetalHost, wanted: Wanted) -> BareMetalHost | Unusable | None:
-        """None where somebody was faster; the pool knows the host as it is now."""
+        """None where somebody was faster."""
         try:
             return await self._pool.make(host, keeping(host, wanted))
         except (Conflict, NotFound):
             CLAIMS.labels("conflict").inc()
-            await self._pool.look_again(host.key)
             return None
         except Invalid as error:
             CLAIMS.labels("refused").inc()

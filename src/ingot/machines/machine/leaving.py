@@ -17,9 +17,10 @@ from ingot.kube import Again, Client, Conflict, Done, EventRecorder, Informer, N
 from ingot.machines.machine.linking import consumer_of, link_of
 from ingot.machines.machine.nodes import node_of, without_legacy_finalizer
 from ingot.machines.machine.records import Records
+from ingot.machines.machine.standing import stands
 from ingot.machines.pool import Pool
 from ingot.machines.targets import RELEASE, emptying, is_emptied
-from ingot.machines.vacancies import belongs_to, why_taken
+from ingot.machines.vacancies import belongs_to
 
 PASSED_BY: Final = "ingot.metal3.io/passed-by"
 """On a host: the UID of the last Machine that was deleted after it had chosen the host and before it took it."""
@@ -85,10 +86,8 @@ class Leaver:
             return
         if belongs_to(host, consumer_of(machine)):
             raise Conflict(409, "Conflict", f"BareMetalHost {host.key} was taken for Machine {machine.key}")
-        uid = machine.metadata.uid
-        is_told = host.metadata.annotations.get(PASSED_BY) == uid
-        if not machine.spec.provider_id and not is_told and why_taken(host) is None:
-            await self._patched(host, {"metadata": {"annotations": {PASSED_BY: uid}}})
+        if stands(machine, host):
+            await self._patched(host, {"metadata": {"annotations": {PASSED_BY: machine.metadata.uid}}})
 
     async def _patched(self, host: BareMetalHost, change: dict[str, Any]) -> BareMetalHost:
         try:

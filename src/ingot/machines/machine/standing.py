@@ -1,8 +1,9 @@
 """How a Machine stands to the hosts: it has one, means to take one, was given one, has lost its own, or has none. Pure.
 
-An intention is binding while the host it names can be had: another process may be about to carry it out, and one that turned to
-another host meanwhile would make it two. It is given up only for what made a newer version of the host, so that the patch of
-the other one is refused. A Machine with a provider ID never takes another host, whatever became of its own.
+An intention names a host and the version of it that is taken: another process may be about to carry it out, and one that turned
+to another host meanwhile would make it two. It stands while the host has that version. Once it has another, whoever carries the
+intention out is refused, and a new one can be written. A Machine with a provider ID never takes another host, whatever became of
+its own.
 """
 
 from __future__ import annotations
@@ -63,13 +64,34 @@ def standing_of(machine: Machine, linked: BareMetalHost | None, given: Sequence[
 
 def intention(machine: Machine, host: BareMetalHost, source: str) -> dict[str, Any]:
     """The patch by which the Machine says that it takes this host; empty where it says so."""
-    return _marks(machine, {Annotation.HOST: str(host.key), Annotation.IMAGE_SOURCE: source})
+    version = host.metadata.resource_version
+    return _marks(
+        machine,
+        {
+            Annotation.HOST: str(host.key),
+            Annotation.HOST_VERSION: version,
+            Annotation.IMAGE_SOURCE: source,
+        },
+    )
+
+
+def stands(machine: Machine, host: BareMetalHost) -> bool:
+    """Whether somebody may still carry out what is written on the Machine, and take this host for it."""
+    link, version = link_of(machine), machine.metadata.annotations.get(Annotation.HOST_VERSION)
+    return link is not None and link.means(host) and host.metadata.resource_version == version
 
 
 def possession(machine: Machine, host: BareMetalHost) -> dict[str, Any]:
     """The patch by which the Machine says that it has this host, and how that is getting on; empty where it says so."""
     state = host.status.provisioning.state
-    patch = _marks(machine, {Annotation.HOST: str(host.key), Annotation.INSTANCE_STATE: state})
+    patch = _marks(
+        machine,
+        {
+            Annotation.HOST: str(host.key),
+            Annotation.HOST_VERSION: None,
+            Annotation.INSTANCE_STATE: state,
+        },
+    )
     if not machine.spec.provider_id:
         patch["spec"] = {"providerID": provider_id(host)}
     return patch
@@ -86,7 +108,7 @@ def says_whose(patch: dict[str, Any]) -> bool:
     return "spec" in patch or "finalizers" in metadata or Annotation.HOST in metadata.get("annotations", {})
 
 
-def _marks(machine: Machine, wanted: dict[Annotation, str]) -> dict[str, Any]:
+def _marks(machine: Machine, wanted: dict[Annotation, str | None]) -> dict[str, Any]:
     found = machine.metadata
     annotations = {str(name): value for name, value in wanted.items() if found.annotations.get(name) != value}
     metadata: dict[str, Any] = {"annotations": annotations} if annotations else {}

@@ -82,7 +82,6 @@ def controller(
     reconcile = ClaimReconciler(
         recorder,
         pool,
-        claims=claims,
         writer=writer,
         taker=taker,
         copies=copies,

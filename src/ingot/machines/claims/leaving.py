@@ -9,33 +9,44 @@ from typing import Any
 
 from ingot.api.baremetalhost import BareMetalHost
 from ingot.api.hostclaim import HostClaim
-from ingot.machines.claims.linking import consumer_of, given_up, is_given_up, named_host, release
+from ingot.kube import Conflict
+from ingot.machines.claims.linking import consumer_of, giving_up, is_given_up, named_host, release
 from ingot.machines.claims.reboots import off_host
+from ingot.machines.claims.writing import ClaimWriter
 from ingot.machines.pool import Pool
 from ingot.machines.targets import emptying, is_emptied
 from ingot.machines.vacancies import belongs_to, why_taken
 
 
-async def let_hosts_go(pool: Pool, claim: HostClaim) -> BareMetalHost | None:
+async def let_hosts_go(pool: Pool, writer: ClaimWriter, claim: HostClaim) -> BareMetalHost | None:
     """Empty and release what the claim has. None once there is nothing left; else a host that is not empty yet."""
-    consumer = consumer_of(claim)
+    consumer, named = consumer_of(claim), named_host(claim)
     hosts = {host.key: host for host in pool.of(consumer)}
-    named = named_host(claim)
-    if named is not None and named not in hosts:
-        # Somebody may have taken it for this claim a moment ago, or may be about to.
-        meant = await pool.look_again(named)
-        if meant is not None and belongs_to(meant, consumer):
-            hosts[named] = meant
-        elif meant is not None and why_taken(meant) is None and not is_given_up(meant, claim):
-            await pool.patch(meant, given_up(claim))
+    meant = await pool.look_again(named) if named is not None and named not in hosts else None
+    if meant is not None and belongs_to(meant, consumer):
+        # Somebody took it for this claim a moment ago.
+        hosts[meant.key], meant = meant, None
+    if hosts or meant is not None:
+        # Another claim of this name would have the same hosts. This one is still there, so they are its own.
+        await writer.still(claim)
+    if meant is not None and why_taken(meant) is None and not is_given_up(meant, claim):
+        await pool.patch(meant, giving_up(claim))
     waits_for: BareMetalHost | None = None
     for host in hosts.values():
-        emptied = await pool.patch(host, _emptying(host))
+        emptied = await _patched(pool, host, _emptying(host))
         if is_emptied(emptied):
-            await pool.patch(emptied, release(claim))
+            await _patched(pool, emptied, release(claim))
         else:
             waits_for = emptied
     return waits_for
+
+
+async def _patched(pool: Pool, host: BareMetalHost, change: dict[str, Any]) -> BareMetalHost:
+    try:
+        return await pool.patch(host, change)
+    except Conflict:
+        await pool.look_again(host.key)
+        raise
 
 
 def _emptying(host: BareMetalHost) -> dict[str, Any]:

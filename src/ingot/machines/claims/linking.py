@@ -1,8 +1,8 @@
 """Which host a claim has, as both sides write it down. Pure.
 
 The claim names the host in `status.bareMetalHost` from the moment it means to take it; the host names the claim in
-`spec.consumerRef`, which is the lock. When the claim goes, the host keeps its UID in an annotation: whoever still believes, from
-an old copy of the claim, that it means to take this host, sees there that it does not any more.
+`spec.consumerRef`, which is the lock. A claim that turns away from a host, because it goes or has to choose another one, says so
+on the host first, in an annotation: whoever still means to take that host for it finds another version of the host, or the mark.
 """
 
 from __future__ import annotations
@@ -14,17 +14,21 @@ from ingot.api.hostclaim import HOST_CLAIMS, HostClaim, ObjectPlace
 from ingot.api.meta import Key, ObjectReference
 from ingot.machines.targets import RELEASE
 
-RELEASED_BY: Final = "ingot.metal3.io/released-by"
-"""On a host: the UID of the last claim that was done with it."""
+GIVEN_UP_BY: Final = "ingot.metal3.io/given-up-by"
+"""On a host: which version of which claim was the last that turned away from it. A later version may mean it anew."""
 
 
 def consumer_of(claim: HostClaim) -> ObjectReference:
     """How the claim is named on its host."""
+    return consumer(claim.key)
+
+
+def consumer(claim: Key) -> ObjectReference:
     return ObjectReference(
         api_version=HOST_CLAIMS.api_version,
         kind=HOST_CLAIMS.kind,
-        name=claim.metadata.name,
-        namespace=claim.metadata.namespace,
+        name=claim.name,
+        namespace=claim.namespace,
     )
 
 
@@ -48,15 +52,19 @@ def place_of(key: Key) -> ObjectPlace:
 
 
 def is_given_up(host: BareMetalHost, claim: HostClaim) -> bool:
-    """Whether this very claim was done with the host already: it is gone, and only our copy of it is not."""
-    return host.metadata.annotations.get(RELEASED_BY) == claim.metadata.uid
+    """Whether the claim, in this version, does not mean this host any more although it names it."""
+    return host.metadata.annotations.get(GIVEN_UP_BY) == _version(claim)
 
 
-def given_up(claim: HostClaim) -> dict[str, Any]:
-    """The patch that marks a host which the claim never got, or has no more."""
-    return {"metadata": {"annotations": {RELEASED_BY: claim.metadata.uid}}}
+def giving_up(claim: HostClaim) -> dict[str, Any]:
+    """The patch by which a claim turns away from a host."""
+    return {"metadata": {"annotations": {GIVEN_UP_BY: _version(claim)}}}
+
+
+def _version(claim: HostClaim) -> str:
+    return f"{claim.metadata.uid}/{claim.metadata.resource_version}"
 
 
 def release(claim: HostClaim) -> dict[str, Any]:
     """The patch that lets an emptied host go."""
-    return {**RELEASE, **given_up(claim)}
+    return {**RELEASE, **giving_up(claim)}

@@ -14,14 +14,14 @@ from ingot.api.baremetalhost import BareMetalHost
 from ingot.api.hostclaim import FINALIZER, HOST_CLAIMS, ConditionType, HostClaim, ObjectPlace
 from ingot.api.meta import Key
 from ingot.api.wire import wire
-from ingot.kube import Again, Conflict, Done, EventRecorder, Informer, Invalid
+from ingot.kube import Again, Conflict, Done, EventRecorder, Invalid
 from ingot.machines.claims import reboots
 from ingot.machines.claims.data import BadSecret, Role
 from ingot.machines.claims.hardware import HardwareCopies
 from ingot.machines.claims.leaving import let_hosts_go
 from ingot.machines.claims.linking import named_host
 from ingot.machines.claims.secrets import NameTaken, SecretCopies
-from ingot.machines.claims.taking import Found, Stale, Taker, target_of
+from ingot.machines.claims.taking import TRIES, Found, Taker, target_of
 from ingot.machines.claims.telling import (
     BAD_SECRETS,
     Reason,
@@ -37,7 +37,7 @@ from ingot.machines.targets import difference
 
 LOOK_AGAIN: Final = 60.0
 """Seconds, for what has no news of its own."""
-SOON: Final = 2.0
+CROWDED: Final = 0.5
 CLAIM_REFUSED: Final = "ClaimRefused"
 """Reason of the Event on a host that cannot be told what its claim asks for."""
 _REFUSED: Final = "The host does not take what the claim asks for. Whoever runs the hosts has to look at it."
@@ -49,7 +49,6 @@ class ClaimReconciler:
         recorder: EventRecorder,
         pool: Pool,
         *,
-        claims: Informer[HostClaim],
         writer: ClaimWriter,
         taker: Taker,
         copies: SecretCopies,
@@ -57,7 +56,6 @@ class ClaimReconciler:
     ) -> None:
         self._recorder = recorder
         self._pool = pool
-        self._claims = claims
         self._writer = writer
         self._taker = taker
         self._copies = copies
@@ -66,16 +64,29 @@ class ClaimReconciler:
         """Claims that have no host, and would like to hear of whatever lets them have one."""
 
     async def __call__(self, key: Key) -> Done | Again:
-        claim = self._claims.get(key)
-        if claim is None:
-            self.hostless.discard(key)
-            self._writer.forget(key)
-            return Done()
+        claim = self._writer.get(key)
+        for _ in range(TRIES):
+            if claim is None:
+                self._forget(key)
+                return Done()
+            try:
+                return await self._look(claim)
+            except Conflict:
+                # The cache may be behind, and knows what the API says as soon as it is asked.
+                claim = await self._writer.look_again(key)
+        return Again(CROWDED, "somebody else writes the same objects")
+
+    async def _look(self, claim: HostClaim) -> Done | Again:
         if claim.metadata.deletion_timestamp is not None:
             return await self._leave(claim)
         claim = await self._writer.hold(claim)
         found = await self._taker.find(claim)
         return await (self._keep(found.claim, found.host) if found is not None else self._take(claim))
+
+    def _forget(self, key: Key) -> None:
+        self.hostless.discard(key)
+        self._writer.forget(key)
+        self._taker.forget(key)
 
     # Without a host
 
@@ -89,10 +100,9 @@ class ClaimReconciler:
         except BadSecret as error:
             return await self._hold_back(claim, no(BAD_SECRETS[error.role], str(error)))
         except (NameTaken, Invalid) as error:
-            self._tell_host(named_host(self._latest(claim)), error)
+            claim = self._writer.get(claim.key) or claim
+            self._tell_host(named_host(claim), error)
             return await self._hold_back(claim, no(Reason.NOT_SYNCED, _REFUSED))
-        except Stale:
-            return Again(SOON, "what is known of the claim is older than its end")
         if lost is not None and (not isinstance(found, Found) or found.host.key != lost):
             message = f"The host {lost} is gone or belongs to somebody else; the claim looks for another one."
             self._recorder.record(claim, type="Warning", reason=Reason.MISSING_HOST, message=message)
@@ -106,21 +116,18 @@ class ClaimReconciler:
 
     async def _hold_back(self, claim: HostClaim, why: Verdict) -> Done | Again:
         """Nothing is taken for a claim that could not be carried out."""
-        claim = self._latest(claim)
-        self._taker.forget(claim)
+        # It may have said in this pass which host it means.
+        claim = self._writer.get(claim.key) or claim
+        self._taker.forget(claim.key)
         associated = no(Reason.NO_HOST, "No host is taken for the claim before it can be carried out.")
         await self._writer.tell(claim, standing_without(associated, why, meant=claim.status.bare_metal_host))
         return Again(LOOK_AGAIN, why.message)
-
-    def _latest(self, claim: HostClaim) -> HostClaim:
-        """As we wrote it last."""
-        return self._claims.get(claim.key) or claim
 
     # With a host
 
     async def _keep(self, claim: HostClaim, host: BareMetalHost) -> Done | Again:
         self.hostless.discard(claim.key)
-        self._taker.forget(claim)
+        self._taker.forget(claim.key)
         hardware: ObjectPlace | None = None
         if host.metadata.deletion_timestamp is not None:
             synchronized = no(Reason.NOT_SYNCED, "Whoever runs the hosts is removing this one.")
@@ -149,7 +156,7 @@ class ClaimReconciler:
             return claim, host, no(Reason.NOT_SYNCED, _REFUSED)
         claim = await self._writer.annotate(claim, reboots.numbered(claim))
         try:
-            host = await self._pool.patch(host, _change(claim, host, secrets))
+            host = await self._change(claim, host, what_changes(claim, host, secrets))
         except Invalid as error:
             self._tell_host(host.key, error)
             return claim, host, no(Reason.NOT_SYNCED, _REFUSED)
@@ -162,9 +169,17 @@ class ClaimReconciler:
     async def _switch(self, claim: HostClaim, host: BareMetalHost) -> BareMetalHost:
         """On or off, and nothing else."""
         online = claim.spec.powered_on or host.spec.disable_power_off
-        return await self._pool.patch(
-            host, {} if host.spec.online == online else {"spec": {"online": online}}
+        return await self._change(
+            claim, host, {} if host.spec.online == online else {"spec": {"online": online}}
         )
+
+    async def _change(
+        self, claim: HostClaim, host: BareMetalHost, change: Mapping[str, Any]
+    ) -> BareMetalHost:
+        """Nobody's old copy of the claim has something installed that the claim does not ask for any more."""
+        if change:
+            await self._writer.still(claim)
+        return await self._pool.patch(host, change)
 
     def _tell_host(self, key: Key | None, error: NameTaken | Invalid) -> None:
         """What a tenant is not told, told where whoever runs the hosts looks."""
@@ -177,10 +192,10 @@ class ClaimReconciler:
 
     async def _leave(self, claim: HostClaim) -> Done | Again:
         self.hostless.discard(claim.key)
-        self._taker.forget(claim)
+        self._taker.forget(claim.key)
         if FINALIZER not in claim.metadata.finalizers:
             return Done()
-        host = await let_hosts_go(self._pool, claim)
+        host = await let_hosts_go(self._pool, self._writer, claim)
         if host is not None:
             why = no(Reason.DELETING, "The claim is being deleted; its host is emptied first.")
             await self._writer.tell(claim, standing_without(why, why, meant=claim.status.bare_metal_host))
@@ -197,7 +212,7 @@ def broken_rules(claim: HostClaim) -> str:
     return "; ".join(str(error) for error in errors)
 
 
-def _change(claim: HostClaim, host: BareMetalHost, secrets: Mapping[Role, Key]) -> dict[str, Any]:
+def what_changes(claim: HostClaim, host: BareMetalHost, secrets: Mapping[Role, Key]) -> dict[str, Any]:
     annotations = reboots.on_host(claim, host)
     return {
         **difference(host, target_of(claim, host, secrets)),

@@ -1,9 +1,10 @@
 """How a claim comes to its host, so that it never takes two and never one that is somebody's.
 
 First the claim says which host it is going to take, then the host is told everything by one patch: who has it, what to install,
-whether to be on. Both are guarded by the version that was looked at. What the claim has said is binding. It takes something else
-only once the API, asked anew, says that this host is gone or cannot be had: whoever else works on the claim sees the same, and a
-patch of theirs that is still on its way is refused.
+whether to be on. Both are guarded by the version that was looked at, in an order that holds however many work on the claim, with
+caches however old: the host is read; then the claim proves that it means this host, because that is written now, or was and is
+read anew; then the host is patched. A claim that turns to another host, because this one is gone or cannot be had, marks this one
+before it says so (`linking`): a patch that is on its way is refused, and nobody begins another.
 
 Whether the namespace of the claim may have the host is asked before it is taken, and never again: a claim that has its host
 keeps it when the policy goes.
@@ -13,16 +14,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from ingot.api.baremetalhost import BareMetalHost
 from ingot.api.hostclaim import HostClaim
 from ingot.api.meta import Key
-from ingot.kube import Again, Conflict
+from ingot.kube import Again, Conflict, Invalid, NotFound
 from ingot.machines.choosing import Wish
 from ingot.machines.claims.data import Role, as_copied, installs
-from ingot.machines.claims.linking import consumer_of, is_given_up, named_host, place_of
+from ingot.machines.claims.linking import consumer, consumer_of, giving_up, is_given_up, named_host, place_of
 from ingot.machines.claims.secrets import SecretCopies
 from ingot.machines.claims.telling import Reason, Standing, no, standing_without
 from ingot.machines.claims.writing import ClaimWriter
@@ -34,6 +36,8 @@ from ingot.machines.waiting import WaitingList
 
 TRIES: Final = 3
 """Hosts that are asked for in one pass, one after the other."""
+SOON: Final = 1.0
+_CROWDED: Final = "Others were faster, every time; the claim goes on asking."
 COUNT_AGAIN: Final = 300.0
 """Seconds after which the hosts that cannot be had are counted again for a claim that waits."""
 
@@ -47,16 +51,27 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class NotFound:
+class Means:
+    """It said that it takes this host, which can be had."""
+
+    claim: HostClaim
+    host: BareMetalHost
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """It may choose."""
+
+    claim: HostClaim
+
+
+@dataclass(frozen=True, slots=True)
+class NoHost:
     """It has none, and why; `again` is when to look again anyhow."""
 
     claim: HostClaim
     standing: Standing
     again: Again | None = None
-
-
-class Stale(Exception):
-    """What is known of the claim is older than its end."""
 
 
 def target_of(claim: HostClaim, host: BareMetalHost, secrets: Mapping[Role, Key]) -> Target:
@@ -99,64 +114,80 @@ class Taker:
 
     async def find(self, claim: HostClaim) -> Found | None:
         """The host that the claim has, as far as is known here."""
-        consumer, named = consumer_of(claim), named_host(claim)
-        own = {host.key: host for host in self._pool.of(consumer)}
-        if named in own:
+        me, named = consumer_of(claim), named_host(claim)
+        own = {host.key: host for host in self._pool.of(me)}
+        if named is not None and named in own:
             return Found(claim, own[named])
-        if own:
-            # The claim forgot it, or was restored without its status.
-            host = own[min(own)]
-            return Found(await self._writer.intend(claim, host.key), host)
+        if not own:
+            return None
+        # The claim forgot it, or was restored without its status; or somebody gave it this one.
+        stands = await self._standing(claim)
+        if isinstance(stands, Found):
+            return stands
+        host = await self._pool.look_again(min(own))
+        if host is None or not belongs_to(host, me):
+            return None
+        if isinstance(stands, Means):
+            await self._turn_away(stands.claim, stands.host)
+        return Found(await self._writer.intend(stands.claim, host.key), host)
+
+    async def take(self, claim: HostClaim, secrets: Mapping[Role, Key]) -> Found | NoHost:
+        """Take the host that the claim means to have, else one that fits. Raises `Conflict` where the claim has changed."""
+        allowed = self._may_have(claim.metadata.namespace)
+        for _ in range(TRIES):
+            match await self._standing(claim):
+                case Found() as found:
+                    return found
+                case Means(claim, host):
+                    if host.metadata.namespace not in allowed:
+                        return self._not_allowed(claim, host.key)
+                    await self._writer.still(claim)
+                    taken = await self._ask(claim, host, secrets)
+                case Free(claim):
+                    chosen = self._pool.choose(_wish(claim), _where(claim, allowed))
+                    if chosen is None:
+                        return self._wait(claim, allowed)
+                    with self._pool.reserved(chosen.key):
+                        claim = await self._writer.intend(claim, chosen.key)
+                        taken = await self._ask(claim, chosen, secrets)
+            if taken is not None:
+                return taken
+        why = standing_without(no(Reason.NO_HOST, _CROWDED), meant=claim.status.bare_metal_host)
+        return NoHost(claim, why, Again(SOON, _CROWDED))
+
+    async def _ask(self, claim: HostClaim, host: BareMetalHost, secrets: Mapping[Role, Key]) -> Found | None:
+        """Take the host; None where it has changed meanwhile."""
+        with self._pool.reserved(host.key), suppress(Conflict, NotFound):
+            await self._copies.make(claim, host, secrets)
+            return Found(claim, await self._pool.make(host, target_of(claim, host, secrets)))
         return None
 
-    async def take(self, claim: HostClaim, secrets: Mapping[Role, Key]) -> Found | NotFound:
-        """Take the host that the claim means to have, else one that fits."""
-        allowed = self._may_have(claim.metadata.namespace)
-        meant = await self._meant(claim)
-        if isinstance(meant, Found):
-            return meant
-        if meant is not None and meant.metadata.namespace not in allowed:
-            return self._not_allowed(claim, meant.key)
-        refused: Conflict | None = None
-        for _ in range(TRIES):
-            host = meant or self._pool.choose(_wish(claim), _where(claim, allowed))
-            if host is None:
-                return self._wait(claim, allowed)
-            with self._pool.reserved(host.key):
-                if named_host(claim) != host.key:
-                    claim = await self._writer.intend(claim, host.key)
-                await self._copies.make(claim, host, secrets)
-                try:
-                    host = await self._pool.make(host, target_of(claim, host, secrets))
-                except Conflict as error:
-                    refused = error
-                else:
-                    self.forget(claim)
-                    return Found(claim, host)
-            meant = await self._meant(claim)
-            if isinstance(meant, Found):
-                return meant
-        assert refused is not None
-        raise refused
+    def forget(self, key: Key) -> None:
+        """It has a host, or wants none."""
+        self._waiting.leave(claimant(consumer(key)))
+        self._counted.pop(key, None)
 
-    def forget(self, claim: HostClaim) -> None:
-        self._waiting.leave(claimant(consumer_of(claim)))
-        self._counted.pop(claim.key, None)
-
-    async def _meant(self, claim: HostClaim) -> BareMetalHost | Found | None:
-        """The host that the claim said it would take, as it is now; None where it said none, or cannot have it any more."""
+    async def _standing(self, claim: HostClaim) -> Found | Means | Free:
+        """How the claim stands to the host that it names, as that is now. It names none that it cannot have, after this."""
         named = named_host(claim)
-        host = await self._pool.look_again(named) if named is not None else None
-        if host is None:
-            return None
-        if belongs_to(host, consumer_of(claim)):
-            self.forget(claim)
-            return Found(claim, host)
-        if is_given_up(host, claim):
-            raise Stale
-        return host if why_taken(host) is None else None
+        if named is None:
+            return Free(claim)
+        host = await self._pool.look_again(named)
+        if host is not None:
+            if belongs_to(host, consumer_of(claim)):
+                return Found(claim, host)
+            if not is_given_up(host, claim):
+                if why_taken(host) is None:
+                    return Means(claim, host)
+                await self._turn_away(claim, host)
+        return Free(await self._writer.intend(claim, None))
 
-    def _wait(self, claim: HostClaim, allowed: frozenset[str]) -> NotFound:
+    async def _turn_away(self, claim: HostClaim, host: BareMetalHost) -> None:
+        # What the API refuses to have changed, nobody takes for the claim either.
+        with suppress(Invalid, NotFound):
+            await self._pool.patch(host, giving_up(claim))
+
+    def _wait(self, claim: HostClaim, allowed: frozenset[str]) -> NoHost:
         where, wish = _where(claim, allowed), _wish(claim)
         again = self._waiting.enter(
             claimant(consumer_of(claim)),
@@ -164,7 +195,7 @@ class Taker:
             wake=lambda: self._wake(claim.key),
         )
         why = self._why_none(claim, wish, where)
-        return NotFound(claim, standing_without(no(Reason.NO_HOST, why)), again)
+        return NoHost(claim, standing_without(no(Reason.NO_HOST, why)), again)
 
     def _why_none(self, claim: HostClaim, wish: Wish, where: frozenset[str]) -> str:
         if not where:
@@ -180,13 +211,13 @@ class Taker:
             self._counted[claim.key] = (now, question, sentence)
         return sentence
 
-    def _not_allowed(self, claim: HostClaim, meant: Key) -> NotFound:
+    def _not_allowed(self, claim: HostClaim, meant: Key) -> NoHost:
         self._waiting.leave(claimant(consumer_of(claim)))
         why = (
             f"No HostDeployPolicy lets the namespace {claim.metadata.namespace} claim the host {meant} any more, and the claim "
             "does not have it yet. Ask whoever runs the hosts for a policy, or make another claim."
         )
-        return NotFound(claim, standing_without(no(Reason.NO_HOST, why), meant=place_of(meant)))
+        return NoHost(claim, standing_without(no(Reason.NO_HOST, why), meant=place_of(meant)))
 
 
 def _where(claim: HostClaim, allowed: frozenset[str]) -> frozenset[str]:

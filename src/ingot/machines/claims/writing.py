@@ -1,4 +1,4 @@
-"""Writing a claim: its finalizer, its annotations, its status. Every write is of the version that was decided on.
+"""Claims in the API: read from a cache, or anew where a cache will not do; written by patches of the version that was read.
 
 What was written is known here at once, and is no news to anybody. People hear of changes by Events.
 """
@@ -12,7 +12,7 @@ from typing import Any, Final
 from ingot.api.hostclaim import FINALIZER, HOST_CLAIMS, HostClaim, HostClaimStatus
 from ingot.api.meta import Key
 from ingot.api.wire import wire
-from ingot.kube import Client, EventRecorder, Informer
+from ingot.kube import Client, Conflict, EventRecorder, Informer, NotFound
 from ingot.machines.claims.linking import place_of
 from ingot.machines.claims.telling import (
     NO_HOST_YET,
@@ -42,6 +42,28 @@ class ClaimWriter:
         self._clock = clock
         self._written: dict[Key, str] = {}
 
+    def get(self, key: Key) -> HostClaim | None:
+        return self._claims.get(key)
+
+    async def look_again(self, key: Key) -> HostClaim | None:
+        """The claim as the API has it now."""
+        try:
+            found = await self._client.get(HOST_CLAIMS, key)
+        except NotFound:
+            return None
+        self._claims.observe(found)
+        return found
+
+    async def still(self, claim: HostClaim) -> None:
+        """Raises `Conflict` where the API has another version by now.
+
+        For what is done to a host on behalf of the claim: the host was read before this, and is patched with that version after
+        it. Whoever changes what the claim has to do with the host makes a newer version of one of the two first.
+        """
+        found = await self.look_again(claim.key)
+        if found is None or found.metadata.resource_version != claim.metadata.resource_version:
+            raise Conflict(409, "Conflict", f"HostClaim {claim.key} has changed meanwhile")
+
     def is_own(self, claim: HostClaim) -> bool:
         """Whether this is what we wrote last."""
         return self._written.get(claim.key) == claim.metadata.resource_version
@@ -62,10 +84,11 @@ class ClaimWriter:
     async def annotate(self, claim: HostClaim, changes: Mapping[str, str | None]) -> HostClaim:
         return await self._patch(claim, {"metadata": {"annotations": dict(changes)}}) if changes else claim
 
-    async def intend(self, claim: HostClaim, host: Key) -> HostClaim:
+    async def intend(self, claim: HostClaim, host: Key | None) -> HostClaim:
         """Write down which host is going to be taken, before it is: nobody else takes another one for this claim."""
-        place = {"bareMetalHost": wire(place_of(host)), "lastUpdated": wire(self._clock())}
-        return await self._patch(claim, {"status": place}, subresource="status")
+        place = wire(place_of(host)) if host is not None else None
+        status = {"bareMetalHost": place, "lastUpdated": wire(self._clock())}
+        return await self._patch(claim, {"status": status}, subresource="status")
 
     async def tell(self, claim: HostClaim, standing: Standing) -> HostClaim:
         """Have the status say how the claim stands."""

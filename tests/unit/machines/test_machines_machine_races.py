@@ -86,6 +86,31 @@ async def test_an_actuator_that_is_held_up_anywhere_does_no_harm_when_it_goes_on
         await the_only_host(room, key)
 
 
+@pytest.mark.parametrize("moment", [("after", 1), ("before", 2)])
+async def test_a_machine_that_wants_another_host_by_now_takes_the_one_it_meant(
+    room: Room, moment: tuple[str, int]
+) -> None:
+    """Somebody may be about to take that one for it."""
+    await room.host("h1", labels={"size": "small"})
+    await room.host("h2", labels={"size": "large"})
+    small, large = [
+        {"image": IMAGE, "hostSelector": {"matchLabels": {"size": size}}} for size in ("small", "large")
+    ]
+    key = await room.machine(value=small)
+    stop: dict[str, Any] = {f"stop_{moment[0]}": moment[1]}
+    async with room.operator(works=False, **stop) as slow:
+        await slow.go_deaf()
+        held = asyncio.create_task(slow.once(key))
+        await slow.pen.stopped.wait()
+        await room.client.patch(MACHINES, key, {"spec": {"providerSpec": {"value": large}}})
+        async with room.operator():
+            assert (await the_only_host(room, key)).key.name == "h1"
+        slow.pen.go_on.set()
+        await held
+    assert (await the_only_host(room, key)).key.name == "h1"
+    await untouched(room, "h2")
+
+
 async def test_two_actuators_at_once_give_a_machine_one_host(room: Room) -> None:
     for number in range(8):
         await room.host(f"h{number}")
@@ -122,8 +147,8 @@ async def test_who_was_too_late_for_a_host_takes_another(room: Room) -> None:
     first, second = await room.machine("m1"), await room.machine("m2")
     async with room.operator(works=False) as quick, room.operator(works=False) as deaf:
         await deaf.go_deaf()
-        await room.host("h2")
         await quick.once(first)
+        await room.host("h2")
         # It knows of the one host that is taken by now.
         assert isinstance(await deaf.once(second), Again)
         assert deaf.pen.writes == ["Machine", "Machine/status"]
@@ -237,20 +262,19 @@ async def test_a_new_machine_of_the_same_name_does_not_lose_its_host_for_the_old
     key = await room.machine()
     async with room.operator():
         await room.until(key, lambda machine: machine.status.phase == "Provisioning")
-        await room.client.patch(
-            MACHINES, key, {"metadata": {"finalizers": [FINALIZER, "tests.example/hold"]}}
-        )
-    await room.client.delete(MACHINES, key)
-    async with room.operator(works=False) as deaf:
-        await deaf.go_deaf()
-        async with room.operator():
-            await room.until_host(host, lambda host: host.spec.consumer_ref is None)
-            await room.until(key, lambda machine: machine.metadata.finalizers == ["tests.example/hold"])
+        held = {"metadata": {"finalizers": [FINALIZER, "tests.example/hold"]}}
+        await room.client.patch(MACHINES, key, held)
+        await room.client.delete(MACHINES, key)
+        await room.until(key, lambda machine: machine.metadata.finalizers == ["tests.example/hold"])
+        await untouched(room, host.name)
+        async with room.operator(works=False) as deaf:
+            await deaf.go_deaf()
             await room.client.patch(MACHINES, key, {"metadata": {"finalizers": []}})
             await room.until_gone(MACHINES, key)
             await room.machine()
             found = await the_only_host(room, key)
-        # It sees the old Machine, which is being deleted, and a host that has its name.
-        deaf.hosts.observe(found)
-        await deaf.once(key)
-    assert (await the_only_host(room, key)).metadata.resource_version == found.metadata.resource_version
+            # It sees the old Machine, which is being deleted, and a host that has its name.
+            deaf.hosts.observe(found)
+            await deaf.once(key)
+            assert deaf.pen.writes == []
+    assert (await the_only_host(room, key)).key == host

@@ -1,11 +1,12 @@
 """Machines and claims by the thousand on a real kube-apiserver: until each has its host, and what that costs.
 
-`python bench/bench_machines.py [--kind machines|claims] [--hosts stopped|running] [--count 1000]`. As many hosts as claimants,
-made available by Ingot with the demo back end without delays. Then the claimants are created, which starts the clock, and
+`python bench/bench_machines.py [--kind machines|claims] [--hosts stopped|running] [--count 1000] [--givers 2]`. As many hosts as
+claimants, made available by Ingot with the demo back end without delays. Then the claimants are created: the clock starts, and
 `ingot operator --controllers machines`, a process of its own, gives each a host. Before that, on another server, the floor: a
 bare client that makes the writes of a claim, with as many at once, and does nothing else. `--hosts running`: whoever looks after
-hosts goes on meanwhile and provisions them; `stopped`: nobody does, and all that is written is the claims. What was written, and
-what was refused, is in the API server's own log.
+hosts goes on meanwhile and provisions them; `stopped`: nobody does, and all that is written is the claims. `--givers 2`: two
+processes that know nothing of each other give hosts away at the same time. What was written, and what was refused, is in the API
+server's own log.
 """
 
 from __future__ import annotations
@@ -64,11 +65,17 @@ def say(sentence: str) -> None:
 
 
 @contextlib.contextmanager
-def giving(who: str, kubeconfig: Path, state: Path, kind: hall.Kind, count: int) -> Iterator[int]:
-    """Who gives hosts away, ready to; its process."""
+def giving(
+    who: str, kubeconfig: Path, folder: Path, kind: hall.Kind, count: int, givers: int
+) -> Iterator[list[int]]:
+    """Who gives hosts away, ready to; the processes."""
     if who == "ingot":
-        with operator(kubeconfig, state, "--controllers", "machines") as running:
-            yield running.pid
+        with contextlib.ExitStack() as stack:
+            options = ("--controllers", "machines")
+            yield [
+                stack.enter_context(operator(kubeconfig, folder / f"giver-{number}", *options)).pid
+                for number in range(givers)
+            ]
         return
     script = Path(__file__).parent / "floor_of_claims.py"
     command = [sys.executable, str(script), str(kubeconfig), kind, str(count)]
@@ -76,7 +83,7 @@ def giving(who: str, kubeconfig: Path, state: Path, kind: hall.Kind, count: int)
     try:
         assert process.stdout is not None
         process.stdout.readline()
-        yield process.pid
+        yield [process.pid]
     finally:
         process.terminate()
         process.wait()
@@ -100,7 +107,9 @@ async def no_more(log: Log, since: int, who: str) -> Asked:
             return found
 
 
-async def measured(who: str, kind: hall.Kind, count: int, *, hosts_running: bool, folder: Path) -> Round:
+async def measured(
+    who: str, kind: hall.Kind, count: int, *, hosts_running: bool, givers: int, folder: Path
+) -> Round:
     log, found = Log(folder), Round()
     async with contextlib.AsyncExitStack() as stack:
         server = stack.enter_context(servers.kubernetes(folder, *log.options))
@@ -119,20 +128,19 @@ async def measured(who: str, kind: hall.Kind, count: int, *, hosts_running: bool
                 stack.push(looked_after.pop_all())
         if kind == "claims":
             await hall.open_to_tenants(client)
-        giver = stack.enter_context(giving(who, users[who], folder / "giver", kind, count))
+        own = stack.enter_context(giving(who, users[who], folder, kind, count, givers))
         await settled(server)
-        pids = {"own": giver, "etcd": server.pids["etcd"], "server": server.pids["kube-apiserver"]}
+        pids = {"own": own, "etcd": [server.pids["etcd"]], "server": [server.pids["kube-apiserver"]]}
         if hosts_running:
-            pids["hosts"] = hosts.pid
-        since, before = log.size, {part: processor_time([pid]) for part, pid in pids.items()}
+            pids["hosts"] = [hosts.pid]
+        since, before = log.size, {part: processor_time(ones) for part, ones in pids.items()}
         async with hall.followed(client, kind, count) as seen:
             found.created_in = await hall.create(client, kind, count)
             found.claimed_in = await seen.claimed.wait("claimed", 60 + count)
             found.half_in = seen.claimed.percentile(0.5)
             found.linked_in = await seen.linked.wait("linked", 60 + count)
             found.asked_by_then = log.since(since, who)
-            # The floor ends with its last write.
-            spent = {part: processor_time([pid]) - before[part] for part, pid in pids.items()}
+            spent = {part: processor_time(ones) - before[part] for part, ones in pids.items()}
             say(f"{who}: all claimed after {found.claimed_in:.1f} s, linked after {found.linked_in:.1f} s")
             if hosts_running:
                 found.provisioned_in = await seen.provisioned.wait("provisioned", 120 + count)
@@ -194,6 +202,7 @@ def main() -> None:
     parser.add_argument("--kind", choices=["machines", "claims"], action="append")
     parser.add_argument("--hosts", choices=["stopped", "running"], action="append")
     parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--givers", type=int, default=1)
     options = parser.parse_args()
     print(f"load before it: {' '.join(f'{load:.2f}' for load in os.getloadavg())}", flush=True)
     for kind in options.kind or ["machines", "claims"]:
@@ -201,9 +210,15 @@ def main() -> None:
             rounds = {}
             for who in ("floor", "ingot"):
                 with tempfile.TemporaryDirectory(prefix="ingot-bench-") as folder:
+                    running = hosts == "running"
                     rounds[who] = asyncio.run(
                         measured(
-                            who, kind, options.count, hosts_running=hosts == "running", folder=Path(folder)
+                            who,
+                            kind,
+                            options.count,
+                            hosts_running=running,
+                            givers=options.givers,
+                            folder=Path(folder),
                         )
                     )
             ingot, floor = rounds["ingot"], rounds["floor"]

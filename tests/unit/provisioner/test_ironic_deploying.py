@@ -23,7 +23,10 @@ COREOS_STEP = CustomDeploy(method="install_coreos")
 DRIVE = ConfigDrive(user_data=Secret("#cloud-config\n"))
 IGNITION_DRIVE = ConfigDrive(
     user_data=Secret('{"ignition": {"version": "3.4.0"}}'),
-    meta_data={"coreos_append_karg": ["console=ttyS0"]},
+    meta_data={
+        "coreos_append_karg": ["console=ttyS0"],
+        "coreos_network_keyfiles": {"eth0.nmconnection": "[connection]\n"},
+    },
 )
 
 
@@ -155,7 +158,7 @@ async def test_coreos_by_format_has_its_ignition_in_the_arguments_of_the_step(ba
     ]
     drive = ironic.configdrives[clean.backend_id]
     assert "user_data" not in drive
-    assert drive["meta_data"]["coreos_append_karg"] == ["console=ttyS0"]
+    assert drive["meta_data"].items() >= IGNITION_DRIVE.meta_data.items()
 
 
 async def test_coreos_by_the_name_of_the_step_has_its_ignition_in_the_user_data(
@@ -170,7 +173,9 @@ async def test_coreos_by_the_name_of_the_step_has_its_ignition_in_the_user_data(
     assert ironic.deploy_steps[clean.backend_id] == [
         {"interface": "deploy", "step": "install_coreos", "args": {}, "priority": 80}
     ]
-    assert ironic.configdrives[clean.backend_id]["user_data"] == IGNITION_DRIVE.user_data.reveal()
+    drive = ironic.configdrives[clean.backend_id]
+    assert drive["user_data"] == IGNITION_DRIVE.user_data.reveal()
+    assert drive["meta_data"].items() >= IGNITION_DRIVE.meta_data.items()
 
 
 async def test_both_words_for_coreos_are_the_name_of_the_step(backend, ironic, clean, guard):
@@ -179,7 +184,9 @@ async def test_both_words_for_coreos_are_the_name_of_the_step(backend, ironic, c
         backend, clean, guard, Deployment(image=COREOS, custom_deploy=custom, config_drive=IGNITION_DRIVE)
     )
     assert ironic.deploy_steps[clean.backend_id][0]["args"] == {}
-    assert ironic.configdrives[clean.backend_id]["user_data"] == IGNITION_DRIVE.user_data.reveal()
+    drive = ironic.configdrives[clean.backend_id]
+    assert drive["user_data"] == IGNITION_DRIVE.user_data.reveal()
+    assert drive["meta_data"].items() >= IGNITION_DRIVE.meta_data.items()
 
 
 async def test_a_metal_image_is_told_with_its_checksum(backend, ironic, clean, guard):
@@ -221,6 +228,7 @@ async def test_user_data_that_coreos_cannot_read_never_get_to_ironic(
         {"coreos_delete_karg": {"a": 1}},
         {"coreos_append_karg": [1]},
         {"coreos_copy_network": "perhaps"},
+        {"coreos_network_keyfiles": {"../../etc/shadow": ""}},
     ],
 )
 async def test_metadata_that_the_installer_cannot_use_never_get_to_ironic(

@@ -40,7 +40,10 @@ class Room:
         self.client = client
         self.namespace = namespace
         self.whose: WhoseSets = whose
+        self.through = client
+        """The client that the controllers use."""
         self.clock = Clock()
+        self._working: list[Controller] = []
         self._running: asyncio.Task[None] | None = None
         self._recorder: EventRecorder | None = None
 
@@ -71,12 +74,15 @@ class Room:
 
     async def start(self) -> None:
         self._recorder = EventRecorder(self.client)
-        manager = Manager(*self.controllers(self.client, self._recorder))
+        informers, self._working = self.controllers(self.through, self._recorder)
+        manager = Manager(informers, self._working)
         self._running = asyncio.create_task(manager.run())
         await manager.started()
 
     async def stop(self) -> None:
         """End as a process does that is killed: what is under way is cut off."""
+        for controller in self._working:
+            controller.give_no_grace()
         if self._running is not None:
             self._running.cancel()
             await asyncio.gather(self._running, return_exceptions=True)

@@ -31,7 +31,7 @@ def controllers(
     mending = Controller("remediation", work.mend, workers=workers)
     letting_go = Controller("remediation-hosts", work.let_go, workers=workers)
     follow(mending, machines, _itself_if_concerned)
-    follow(mending, hosts, _machine_if_kept_off)
+    follow(mending, hosts, lambda host: _patient_of(host, machines))
     follow(letting_go, hosts, lambda host: [host.key] if KEPT_OFF in host.metadata.annotations else [])
     machines.subscribe(lambda change: _wake_hosts(letting_go, pool, change))
     nodes.subscribe(lambda change: _wake_for_node(mending, machines, change))
@@ -42,12 +42,13 @@ def _itself_if_concerned(machine: Machine) -> list[Key]:
     return [machine.key] if is_concerned(machine) else []
 
 
-def _machine_if_kept_off(host: BareMetalHost) -> list[Key]:
-    """A host that is kept off, or was until now, concerns its Machine."""
+def _patient_of(host: BareMetalHost, machines: Informer[Machine]) -> list[Key]:
+    """The Machine that has the host, if it is to be mended."""
     consumer = host.spec.consumer_ref
-    if consumer is None or not is_machine(consumer) or KEPT_OFF not in host.metadata.annotations:
+    if consumer is None or not is_machine(consumer):
         return []
-    return [Key(consumer.namespace, consumer.name)]
+    machine = machines.get(Key(consumer.namespace, consumer.name))
+    return _itself_if_concerned(machine) if machine is not None else []
 
 
 def _wake_hosts(letting_go: Controller, pool: Pool, change: Change[Machine]) -> None:

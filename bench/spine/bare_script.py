@@ -23,6 +23,8 @@ Node = dict[str, Any]
 
 AT_ONCE = 32
 """Connections to Ironic. A hundred at once are more than it takes up in time; Ingot opens as many as this."""
+INSPECTED_AT_ONCE = 100
+"""Servers. With a thousand at once most agents find Ironic too busy for their reports and give up; Ingot has this limit, too."""
 
 
 class Ironic:
@@ -115,6 +117,7 @@ class Steps:
         self._ironic = ironic
         self._events = events
         self._to = to
+        self._places = asyncio.Semaphore(INSPECTED_AT_ONCE)
         self.reached: dict[str, dict[str, float]] = {"available": {}, "provisioned": {}}
 
     async def bring_up(self, order: dict[str, Any]) -> None:
@@ -124,8 +127,9 @@ class Steps:
         await ironic.call("POST", "/ports", {"node_uuid": uuid, "address": order["mac"], "pxe_enabled": True})
         await ironic.ask(uuid, "manage")
         await events.until(uuid, "manageable")
-        await ironic.ask(uuid, "inspect")
-        await events.until(uuid, "manageable", inspected=True)
+        async with self._places:
+            await ironic.ask(uuid, "inspect")
+            await events.until(uuid, "manageable", inspected=True)
         self.reached["available"][name] = time.time()
         if self._to == "available":
             return

@@ -16,7 +16,7 @@ from ingot.provisioner.ironic import begun, states
 from ingot.provisioner.ironic.attempts import Retry
 from ingot.provisioner.ironic.begun import Kind
 from ingot.provisioner.ironic.carrying_out import Deed, carry_out
-from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, busy
+from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Wait, busy
 from ingot.provisioner.ironic.inventory import hardware_details
 from ingot.provisioner.ironic.model import FullNode, Node
 from ingot.provisioner.ironic.nodes import Nodes
@@ -95,18 +95,22 @@ async def _look(
             Fact.TOLD: retry.allowed,
             Fact.ABORTED: "aborted" in (node.last_error or ""),
         }
-        return INSPECT.decide(node, facts_of(node, nodes.now(), order))
+        decision = INSPECT.decide(node, facts_of(node, nodes.now(), order))
+        if decision is Step.INSPECT and not nodes.inspections.admits(host.key):
+            return _in_line(nodes)
+        return decision
 
     async def start(node: FullNode) -> Busy:
         if renews(node):
             node = await nodes.patch(node, [begun.write(node, Kind.INSPECTION, wanted.renewal, nodes.now())])
-        await nodes.ask_state(node, "inspect")
+        with nodes.inspections.beginning(host.key):
+            await nodes.ask_state(node, "inspect")
         return Busy(states.sentence(states.INSPECTING))
 
     def under_way(node: Node, now: datetime) -> Decision | None:
         if wanted.restart and node.provision_state == states.INSPECT_WAIT:
             return None
-        return busy(node, now)
+        return _in_line(nodes) if nodes.inspections.waits(host.key) else busy(node, now)
 
     deeds: dict[Step, Deed] = {
         Step.INSPECT: start,
@@ -116,4 +120,10 @@ async def _look(
     }
     return await carry_out(
         nodes, host, INSPECT, decide, deeds, again=again, permit=permit, under_way=under_way
+    )
+
+
+def _in_line(nodes: Nodes) -> Wait:
+    return Wait(
+        f"waiting to be inspected: {nodes.inspections.at_once} other hosts are, and more are not at once"
     )

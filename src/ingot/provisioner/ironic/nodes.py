@@ -22,6 +22,7 @@ from ingot.provisioner.ironic.cache import Moment, NodeCache
 from ingot.provisioner.ironic.client import IronicClient
 from ingot.provisioner.ironic.decisions import Fail
 from ingot.provisioner.ironic.errors import NotFound, Refused
+from ingot.provisioner.ironic.inspections import AT_ONCE, Inspections
 from ingot.provisioner.ironic.interruptions import (
     Interruptions,
     history_is_needed,
@@ -76,8 +77,9 @@ class Nodes:
         cache: NodeCache,
         changes: Changes,
         is_told: Callable[[], bool] = lambda: False,
+        inspections: int = AT_ONCE,
     ) -> None:
-        """`is_told`: whether every change of a node is heard of right now."""
+        """`is_told`: whether every change of a node is heard of right now. `inspections`: how many go on at once."""
         self.client = client
         self.cache = cache
         self.changes = changes
@@ -87,6 +89,7 @@ class Nodes:
         self._vendors: dict[str, tuple[datetime, Vendor]] = {}
         self.attempts = Attempts()
         self.interruptions = Interruptions()
+        self.inspections = Inspections(cache, changes.announce, inspections)
 
     def now(self) -> datetime:
         return datetime.now(UTC)

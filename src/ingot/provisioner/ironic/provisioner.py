@@ -71,7 +71,11 @@ class IronicProvisioner:
         self._client = IronicClient(access)
         self._changes = Changes()
         self._nodes = Nodes(
-            self._client, NodeCache(), self._changes, is_told=lambda: self._watch.push_is_heard
+            self._client,
+            NodeCache(),
+            self._changes,
+            is_told=lambda: self._watch.push_is_heard,
+            inspections=access.inspections,
         )
         self._orphans = Orphans(self._nodes, access.orphaned_after)
         self._trials = Trials(self._client, self._changes)
@@ -82,6 +86,7 @@ class IronicProvisioner:
             self._changes,
             after_list=self._orphans.sweep,
             started_anew=self._registrar.doubt_all,
+            moved_on=self._nodes.inspections.moved_on,
         )
         self._persistent_boot = access.persistent_boot
         self._shared = access.shared

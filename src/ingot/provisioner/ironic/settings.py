@@ -16,6 +16,7 @@ from typing import Final, Literal
 from urllib.parse import urlsplit
 
 from ingot.provisioner.census import ORPHANED_AFTER
+from ingot.provisioner.ironic.inspections import AT_ONCE
 from ingot.provisioner.ironic.site import Ramdisk, SettingsError, Site, flag
 from ingot.trust import Secret, client_context
 
@@ -98,6 +99,8 @@ class IronicAccess:
     """Another Ingot uses this Ironic too: nodes that none of our hosts owns may be its."""
     orphaned_after: float = ORPHANED_AFTER
     """For how many seconds a node has to be without a host before it is given away or removed."""
+    inspections: int = AT_ONCE
+    """How many hosts are inspected at the same time."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> IronicAccess:
@@ -121,6 +124,7 @@ class IronicAccess:
             site=Site.from_environment(environment),
             timeout=_seconds("IRONIC_CLIENT_TIMEOUT", get("IRONIC_CLIENT_TIMEOUT") or "30s"),
             shared=flag(environment, "IRONIC_SHARED"),
+            inspections=_number("INGOT_INSPECTIONS", get("INGOT_INSPECTIONS") or str(AT_ONCE)),
         )
 
     def credentials(self) -> tuple[str, Secret] | None:
@@ -183,3 +187,9 @@ def _seconds(name: str, text: str) -> float:
     if seconds <= 0:
         raise SettingsError(f"{name} is {text!r}; expected a time such as 30s or 1m")
     return seconds
+
+
+def _number(name: str, text: str) -> int:
+    if not re.fullmatch(r"[1-9][0-9]{0,5}", text):
+        raise SettingsError(f"{name} is {text!r}; expected a number from 1 on")
+    return int(text)

@@ -51,11 +51,14 @@ class Watch:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         after_list: Callable[[], Awaitable[None]] | None = None,
         started_anew: Callable[[], None] = lambda: None,
+        moved_on: Callable[[], None] = lambda: None,
     ) -> None:
         """`after_list`: what is done each time that all nodes are known.
 
         `started_anew`: called where Ironic may have another database than before, for instance one from a backup.
+        `moved_on`: called when more is known of the nodes than before.
         """
+        self._moved_on = moved_on
         self._started_anew = started_anew
         self._now = now
         self._after_list = after_list
@@ -122,6 +125,7 @@ class Watch:
                 continue
             node = self._cache.pushed(event.uuid, event.name, event.fields)
             self._announce(node.name if node else event.name)
+        self._moved_on()
         if news.stranger and heard_before:
             self._started_anew()
         if news.missed or was_silent:
@@ -186,6 +190,7 @@ class Watch:
             self._changes.announce(EVERYTHING)
         for node in [*changed, *self._newly_overdue()]:
             self._announce(node.name)
+        self._moved_on()
 
     def _announce(self, name: str | None) -> None:
         """Nodes of others have no name of ours, and nobody waits for them."""

@@ -57,7 +57,7 @@ class TooBusy(Exception):
 class Gate:
     """Lets a few calls through at once; the others wait, but not for ever and not without number."""
 
-    def __init__(self, *, at_once: int = 6, waiting: int = 2_000, patience: float = 30.0) -> None:
+    def __init__(self, *, at_once: int = 24, waiting: int = 2_000, patience: float = 30.0) -> None:
         self._free = asyncio.Semaphore(at_once)
         self._most_waiting = waiting
         self._patience = patience

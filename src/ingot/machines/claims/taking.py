@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ingot.api.baremetalhost import BareMetalHost
-from ingot.api.hostclaim import HostClaim
+from ingot.api.hostclaim import ConditionType, HostClaim
 from ingot.api.meta import Key
 from ingot.kube import Again, Conflict, Invalid, NotFound
 from ingot.machines.choosing import Wish
@@ -37,6 +37,7 @@ from ingot.machines.waiting import WaitingList
 TRIES: Final = 3
 """Hosts that are asked for in one pass, one after the other."""
 SOON: Final = 1.0
+_NO_HOST: Final = "No host can be had:"
 _CROWDED: Final = "Others were faster, every time; the claim goes on asking."
 COUNT_AGAIN: Final = 300.0
 """Seconds after which the hosts that cannot be had are counted again for a claim that waits."""
@@ -110,7 +111,7 @@ class Taker:
         self._writer = writer
         self._may_have = may_have
         self._wake = wake
-        self._counted: dict[Key, tuple[float, object, str]] = {}
+        self._counted: dict[Key, tuple[float, object]] = {}
 
     async def find(self, claim: HostClaim) -> Found | None:
         """The host that the claim has, as far as is known here."""
@@ -204,12 +205,17 @@ class Taker:
                 f"No HostDeployPolicy lets the namespace {claim.metadata.namespace} claim hosts"
                 f"{f' of the namespace {only}' if only else ''}. Ask whoever runs the hosts for one."
             )
-        now, question = asyncio.get_running_loop().time(), (where, claim.metadata.generation)
-        at, counted, sentence = self._counted.get(claim.key, (0.0, None, ""))
-        if counted != question or now - at > COUNT_AGAIN:
-            sentence = f"No host can be had: {self._pool.why_none(wish, where)}."
-            self._counted[claim.key] = (now, question, sentence)
-        return sentence
+        # Many wait, and hosts change all the time: what was counted a while ago stands, whoever counted it.
+        now, question, told = (
+            asyncio.get_running_loop().time(),
+            (where, claim.metadata.generation),
+            _told(claim),
+        )
+        at, counted = self._counted.get(claim.key, (0.0, None))
+        if told.startswith(_NO_HOST) and counted == question and now - at < COUNT_AGAIN:
+            return told
+        self._counted[claim.key] = (now, question)
+        return f"{_NO_HOST} {self._pool.why_none(wish, where)}."
 
     def _not_allowed(self, claim: HostClaim, meant: Key) -> NoHost:
         self._waiting.leave(claimant(consumer_of(claim)))
@@ -218,6 +224,12 @@ class Taker:
             "does not have it yet. Ask whoever runs the hosts for a policy, or make another claim."
         )
         return NoHost(claim, standing_without(no(Reason.NO_HOST, why), meant=place_of(meant)))
+
+
+def _told(claim: HostClaim) -> str:
+    """What the claim says now about its host."""
+    found = (one.message for one in claim.status.conditions if one.type == ConditionType.ASSOCIATED)
+    return next(found, "")
 
 
 def _where(claim: HostClaim, allowed: frozenset[str]) -> frozenset[str]:

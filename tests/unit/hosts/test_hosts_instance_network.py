@@ -51,8 +51,9 @@ def made(files: dict[str, bytes]) -> dict[str, str]:
         ({"networkData": NMSTATE}, keyfiles_of_nmstate(NMSTATE.encode())),
         ({"networkData": OPENSTACK}, keyfiles_of_network_data(OPENSTACK.encode())),
         ({"value": OPENSTACK}, keyfiles_of_network_data(OPENSTACK.encode())),
+        ({"nmstate": "", "networkData": OPENSTACK}, keyfiles_of_network_data(OPENSTACK.encode())),
     ],
-    ids=["nmstate", "nmstate by its shape", "network_data", "as Cluster API writes it"],
+    ids=["nmstate", "nmstate by its shape", "network_data", "as Cluster API writes it", "one that is empty"],
 )
 async def test_an_installed_coreos_has_the_network_that_is_asked_for(
     rack: Rack, spec: dict[str, Any], values: dict[str, str], files: dict[str, bytes]

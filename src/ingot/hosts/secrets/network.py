@@ -86,7 +86,6 @@ async def _for_config_drive(source: _Source) -> str:
             )
         return ""
     try:
-        # A long text takes a while.
         await asyncio.to_thread(parse, text)
     except UnreadableNetworkData as problem:
         raise Malformed(f"The network data in {source} {problem}.{_way_out(source)}") from None
@@ -104,15 +103,12 @@ def _way_out(source: _Source) -> str:
 
 async def _keyfiles(source: _Source) -> dict[str, str]:
     found = {key: source.secret.text(key) for key in (_NMSTATE, *_OPENSTACK)}
-    values = {key: text for key, text in found.items() if text is not None}
-    if values and not any(text.strip() for text in values.values()):
-        return {}
-    if not values and not source.own:
+    filled = {key: text.encode() for key, text in found.items() if text and text.strip()}
+    if not filled and not (source.own and all(text is None for text in found.values())):
         return {}
     try:
-        files = await asyncio.to_thread(
-            keyfiles_of_secret, {key: text.encode() for key, text in values.items()}
-        )
+        # A long text takes a while.
+        files = await asyncio.to_thread(keyfiles_of_secret, filled)
     except FormatError as error:
         raise Malformed(f"CoreOS cannot be installed: {source} cannot become its network: {error}.") from None
     return {name: content.decode() for name, content in files.items()}

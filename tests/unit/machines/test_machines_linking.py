@@ -1,4 +1,4 @@
-"""Which host is whose, and what a Machine says of it."""
+"""Which host is whose, as both sides write it down."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from ingot.api.baremetalhost import BareMetalHost, HardwareDetails
-from ingot.api.hardwaredata import NIC
+from ingot.api.baremetalhost import BareMetalHost
 from ingot.api.machine import Machine
 from ingot.api.meta import Key
 from ingot.machines.machine.linking import Link, consumer_of, link_of, provider_id
-from ingot.machines.machine.telling import Phase, addresses_of, phase_of
 from ingot.machines.vacancies import belongs_to
 
 
@@ -69,33 +67,3 @@ def test_what_a_machine_writes_on_a_host_is_what_it_looks_for() -> None:
     mine = consumer_of(machine())
     assert belongs_to(host(consumerRef=msgspec.to_builtins(mine)), mine)
     assert provider_id(host()) == "baremetalhost:///m/h/u-1"
-
-
-@pytest.mark.parametrize(
-    ("what", "state", "phase"),
-    [
-        ({}, None, Phase.PROVISIONING),
-        ({}, "provisioning", Phase.PROVISIONING),
-        ({}, "provisioned", Phase.PROVISIONED),
-        ({}, "externally provisioned", Phase.PROVISIONED),
-        ({"status": {"nodeRef": {"name": "n"}}}, "provisioned", Phase.RUNNING),
-        ({"status": {"errorReason": "InsufficientResources"}}, None, Phase.PROVISIONING),
-        ({"status": {"errorReason": "InvalidConfiguration"}}, None, Phase.FAILED),
-        ({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}, "provisioned", Phase.DELETING),
-    ],
-)
-def test_the_phase_says_where_a_machine_is(what: dict[str, Any], state: str | None, phase: Phase) -> None:
-    assert phase_of(machine(**what), host(state) if state else None) == phase
-
-
-def test_addresses_are_those_of_the_inspection_and_none_is_empty_or_said_twice() -> None:
-    details = HardwareDetails(
-        hostname="h17", nics=[NIC(ip="192.0.2.7"), NIC(ip=""), NIC(ip="192.0.2.7"), NIC(ip="2001:db8::7")]
-    )
-    assert [(found.type, found.address) for found in addresses_of(details)] == [
-        ("InternalIP", "192.0.2.7"),
-        ("InternalIP", "2001:db8::7"),
-        ("Hostname", "h17"),
-        ("InternalDNS", "h17"),
-    ]
-    assert addresses_of(None) == []

@@ -127,7 +127,9 @@ def is_waiting(machine: Machine) -> bool:
 def _phase(host: BareMetalHost, node: Node | None) -> str:
     if node is not None:
         return str(Phase.RUNNING)
-    return str(Phase.PROVISIONED if host.state in _RUNS else Phase.PROVISIONING)
+    # As it is written: one that nobody knows is not one in which something runs.
+    runs = host.status.provisioning.state in _RUNS
+    return str(Phase.PROVISIONED if runs else Phase.PROVISIONING)
 
 
 def _wrong(before: MachineStatus, phase: Phase, reason: str, message: str) -> MachineStatus:

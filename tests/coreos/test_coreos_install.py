@@ -23,7 +23,6 @@ from small_coreos import INITRAMFS, OPTIONS, PARTS, file_on_boot, labels, metal_
 
 from image_host import ImageHost
 from ingot.formats.initrd import read_members
-from ingot_agent.order import ARGUMENTS
 
 TOOL = Path(__file__).parents[2] / "tools" / "coreos-installer" / "build"
 THEIRS = Path(subprocess.run([TOOL, "--where"], capture_output=True, text=True, check=True).stdout.strip())
@@ -122,7 +121,8 @@ def test_the_agent_finds_the_step_and_knows_the_build_that_runs(inspected: Answe
     assert "GenericHardwareManager" in answer.managers
     (step,) = answer.offered["command_result"]["deploy_steps"]["CoreOSHardwareManager"]
     assert (step["step"], step["priority"], step["interface"]) == ("install_coreos", 0, "deploy")
-    assert set(step["argsinfo"]) == set(ARGUMENTS)
+    network = {"copy_network", "network_keyfiles"}
+    assert set(step["argsinfo"]) == {"ignition", "append_kargs", "delete_kargs", "ssh_keys"} | network
     assert answer.inventory["coreos"] == {"build": "44.1", "name": "Small CoreOS 44.1", "agent": "0.1.0"}
 
 

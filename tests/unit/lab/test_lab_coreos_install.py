@@ -70,7 +70,8 @@ async def test_the_step_is_offered_as_the_real_one_is(bench: Bench) -> None:
     _, steps = await bench.ironic.order("deploy.get_deploy_steps", {"node": {}, "ports": []}, wait=True)
     (step,) = steps["command_result"]["deploy_steps"]["CoreOSHardwareManager"]
     assert (step["step"], step["priority"], step["interface"]) == ("install_coreos", 0, "deploy")
-    assert list(step["argsinfo"]) == ["ignition", "append_kargs", "delete_kargs", "copy_network", "ssh_keys"]
+    kernel, network = ["append_kargs", "delete_kargs"], ["copy_network", "network_keyfiles"]
+    assert list(step["argsinfo"]) == ["ignition", *kernel, *network, "ssh_keys"]
     assert not any(argument["required"] for argument in step["argsinfo"].values())
 
 
@@ -104,6 +105,13 @@ async def test_what_the_arguments_do_not_say_is_in_the_config_drive(bench: Bench
     assert (running.arguments, running.ssh_keys) == (["a=b", "c"], [KEY])
     # The ramdisk has network settings of its own, and its maker said that they are taken over.
     assert running.keyfiles == {"eth0.nmconnection": KEYFILE.decode()}
+
+
+async def test_a_network_of_its_own_takes_the_place_of_the_ramdisks(bench: Bench) -> None:
+    own = {"bond0.nmconnection": "[connection]\nid=bond0\n"}
+    done = await install(bench, drive={"meta_data": {"coreos_network_keyfiles": own}})
+    assert done["command_status"] == "SUCCEEDED", done
+    assert (await booted(bench)).keyfiles == own
 
 
 async def test_a_host_name_in_the_config_is_left_alone(bench: Bench) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
 from ingot.api.core import NAMESPACES
@@ -16,7 +16,7 @@ from ingot.api.hardwaredata import HARDWARE_DATA
 from ingot.api.hostclaim import HOST_CLAIMS
 from ingot.api.hostdeploypolicy import HOST_DEPLOY_POLICIES
 from ingot.api.machine import MACHINE_SETS, MACHINES
-from ingot.api.meta import Resource
+from ingot.api.meta import Object, Resource
 from ingot.kube import Client, Controller, EventRecorder, Informer, metadata_of
 from ingot.machines import claims, machine, machineset, remediation
 from ingot.machines.defaults import TargetDefaults, defaults_informer
@@ -25,6 +25,7 @@ from ingot.machines.pool import Pool, host_informer
 from ingot.machines.waiting import WaitingList
 
 Job = Callable[[], Coroutine[Any, Any, None]]
+T = TypeVar("T", bound=Object)
 
 KINDS: Final[tuple[Resource[Any], ...]] = (
     BARE_METAL_HOSTS,
@@ -59,6 +60,11 @@ class Running:
     controllers: list[Controller] = field(default_factory=list)
     tasks: list[Job] = field(default_factory=list)
 
+    def informed_by(self, informer: Informer[T]) -> Informer[T]:
+        """Have it run, too."""
+        self.informers.append(informer)
+        return informer
+
 
 def machines(
     client: Client,
@@ -68,50 +74,71 @@ def machines(
     hosts: Informer[BareMetalHost] | None = None,
 ) -> Running:
     """`hosts`, with the indexes of the pool, where somebody runs such an informer already."""
-    namespace, made = settings.namespace, Running()
+    made = Running()
     if hosts is None:
-        hosts = host_informer(client, namespace=namespace)
-        made.informers.append(hosts)
-    pool = Pool(client, hosts)
-    waiting = WaitingList(hosts)
-    machines = machine.machine_informer(client, namespace=namespace)
-    machinesets = Informer(client, MACHINE_SETS, namespace=namespace)
-    claimed = claims.claim_informer(client, namespace=namespace)
-    policies = Informer(client, HOST_DEPLOY_POLICIES, namespace=namespace)
-    nodes, namespaces = machine.node_informer(client), Informer(client, NAMESPACES)
-    made.informers.extend([machines, machinesets, claimed, policies, nodes, namespaces])
-    defaults = _defaults(client, settings, made)
+        hosts = made.informed_by(host_informer(client, namespace=settings.namespace))
+    pool, waiting = Pool(client, hosts), WaitingList(hosts)
+    _add_machines(made, client, recorder, settings, hosts, pool, waiting)
+    _add_claims(made, client, recorder, settings, hosts, pool, waiting)
+    return made
+
+
+def _add_machines(
+    made: Running,
+    client: Client,
+    recorder: EventRecorder,
+    settings: MachineSettings,
+    hosts: Informer[BareMetalHost],
+    pool: Pool,
+    waiting: WaitingList,
+) -> None:
+    """Machines, the sets that keep them, and what mends those that do not answer."""
+    machines = made.informed_by(machine.machine_informer(client, namespace=settings.namespace))
+    sets = made.informed_by(Informer(client, MACHINE_SETS, namespace=settings.namespace))
+    nodes = made.informed_by(machine.node_informer(client))
+    of_cluster = None
+    if settings.defaults_namespace:
+        of_cluster = made.informed_by(defaults_informer(client, settings.defaults_namespace))
+    defaults = TargetDefaults(of_cluster, release=settings.release_target)
     defaults.tell(recorder)
-    made.controllers.append(
-        machine.controller(
-            client,
-            recorder,
-            pool,
-            machines=machines,
-            hosts=hosts,
-            nodes=nodes,
-            defaults=defaults,
-            waiting=waiting,
-            workers=settings.workers,
-        )
-    )
-    made.controllers.append(
-        machineset.controller(
-            client,
-            recorder,
-            sets=machinesets,
-            machines=machines,
-            nodes=nodes,
-            hosts=hosts,
-            whose=settings.machinesets,
-        )
-    )
     made.controllers.extend(
-        remediation.controllers(client, recorder, pool, machines=machines, nodes=nodes, hosts=hosts)
+        [
+            machine.controller(
+                client,
+                recorder,
+                pool,
+                machines=machines,
+                hosts=hosts,
+                nodes=nodes,
+                defaults=defaults,
+                waiting=waiting,
+                workers=settings.workers,
+            ),
+            machineset.controller(
+                client,
+                recorder,
+                sets=sets,
+                machines=machines,
+                nodes=nodes,
+                hosts=hosts,
+                whose=settings.machinesets,
+            ),
+            *remediation.controllers(client, recorder, pool, machines=machines, nodes=nodes, hosts=hosts),
+        ]
     )
-    secrets = claims.secret_informer(client, namespace=namespace)
-    hardware = Informer(client, metadata_of(HARDWARE_DATA), namespace=namespace)
-    made.informers.extend([secrets, hardware])
+
+
+def _add_claims(
+    made: Running,
+    client: Client,
+    recorder: EventRecorder,
+    settings: MachineSettings,
+    hosts: Informer[BareMetalHost],
+    pool: Pool,
+    waiting: WaitingList,
+) -> None:
+    """The claims of tenants, and the policies that allow them."""
+    namespace = settings.namespace
     made.controllers.append(
         claims.controller(
             client,
@@ -119,20 +146,11 @@ def machines(
             pool,
             hosts=hosts,
             waiting=waiting,
-            claims=claimed,
-            policies=policies,
-            namespaces=namespaces,
-            secrets=secrets,
-            hardware=hardware,
+            claims=made.informed_by(claims.claim_informer(client, namespace=namespace)),
+            policies=made.informed_by(Informer(client, HOST_DEPLOY_POLICIES, namespace=namespace)),
+            namespaces=made.informed_by(Informer(client, NAMESPACES)),
+            secrets=made.informed_by(claims.secret_informer(client, namespace=namespace)),
+            hardware=made.informed_by(Informer(client, metadata_of(HARDWARE_DATA), namespace=namespace)),
             workers=settings.workers,
         )
     )
-    return made
-
-
-def _defaults(client: Client, settings: MachineSettings, made: Running) -> TargetDefaults:
-    of_cluster = None
-    if settings.defaults_namespace:
-        of_cluster = defaults_informer(client, settings.defaults_namespace)
-        made.informers.append(of_cluster)
-    return TargetDefaults(of_cluster, release=settings.release_target)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from uuid import uuid4
 
 import pytest
@@ -20,9 +21,21 @@ async def machine_api(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator
         yield running
 
 
-@pytest_asyncio.fixture(loop_scope="module")
-async def room(machine_api: Running) -> AsyncIterator[Room]:
-    async with Client.from_kubeconfig(machine_api.kubeconfig) as client:
+@asynccontextmanager
+async def _room(api: Running) -> AsyncIterator[Room]:
+    async with Client.from_kubeconfig(api.kubeconfig) as client:
         name = f"machines-{uuid4()}"
         await client.create(NAMESPACES, {"metadata": {"name": name}})
-        yield Room(client, machine_api.kubeconfig, name)
+        yield Room(client, api.kubeconfig, name)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def room(machine_api: Running) -> AsyncIterator[Room]:
+    async with _room(machine_api) as room:
+        yield room
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def other_room(machine_api: Running) -> AsyncIterator[Room]:
+    async with _room(machine_api) as room:
+        yield room

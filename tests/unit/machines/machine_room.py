@@ -77,9 +77,11 @@ class Pen(Client):
 class Operator:
     """One process with a Machine actuator."""
 
-    def __init__(self, pen: Pen, recorder: EventRecorder, room: Room, *, quiet: float, release: str) -> None:
+    def __init__(
+        self, pen: Pen, recorder: EventRecorder, room: Room, *, quiet: float, everywhere: bool
+    ) -> None:
         self.pen = pen
-        self.hosts = host_informer(pen, namespace=room.namespace)
+        self.hosts = host_informer(pen, namespace="" if everywhere else room.namespace)
         self.machines = machine_informer(pen, namespace=room.namespace)
         self.nodes = node_informer(pen)
         defaults = defaults_informer(pen, room.namespace)
@@ -92,7 +94,7 @@ class Operator:
             machines=self.machines,
             hosts=self.hosts,
             nodes=self.nodes,
-            defaults=TargetDefaults(defaults, release=release),
+            defaults=TargetDefaults(defaults),
             waiting=self.waiting,
             quiet=quiet,
         )
@@ -136,12 +138,13 @@ class Room:
         quiet: float = 0.0,
         stop_before: int | None = None,
         stop_after: int | None = None,
-        release: str = "",
+        everywhere: bool = False,
     ) -> AsyncIterator[Operator]:
+        """`everywhere`: one that sees the hosts of all namespaces."""
         async with Pen.from_kubeconfig(self._kubeconfig) as pen, EventRecorder(self.client) as recorder:
             pen.begin()
             pen.stop_before, pen.stop_after = stop_before, stop_after
-            operator = Operator(pen, recorder, self, quiet=quiet, release=release)
+            operator = Operator(pen, recorder, self, quiet=quiet, everywhere=everywhere)
             await operator.listen()
             if works:
                 operator.work()

@@ -47,6 +47,12 @@ def host(state: str = "available", **spec: Any) -> BareMetalHost:
         ("", "h", None),
         ("", "m/h/u-1", None),
         ("", "m/", None),
+        ("", "m/..", None),
+        ("", "m/h%2f", None),
+        ("baremetalhost:///m/h/", "", None),
+        # Hosts of other namespaces are not for a Machine's having, whatever somebody wrote on it.
+        ("", "other/h", None),
+        ("baremetalhost:///other/h/u-1", "", None),
     ],
 )
 def test_a_machine_names_its_host_by_provider_id_and_before_that_by_annotation(

@@ -225,6 +225,23 @@ async def test_a_machine_whose_host_names_it_already_takes_that_one(room: Room) 
     assert await room.hosts_of("m1") == ["h2"]
 
 
+async def test_a_host_of_another_namespace_is_not_taken_whoever_says_so(room: Room, other_room: Room) -> None:
+    mine = {"apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine", "name": "m1"}
+    named = await other_room.host("h1")
+    await other_room.host("h2", consumerRef={**mine, "namespace": room.namespace})
+    async with room.operator(everywhere=True):
+        key = await room.machine(metadata={"annotations": {"metal3.io/BareMetalHost": str(named)}})
+        await room.until(key, lambda machine: machine.status.error_reason == "InsufficientResources")
+        await room.host("h3")
+        machine = await room.until_claimed(key)
+        assert machine.metadata.annotations["metal3.io/BareMetalHost"] == f"{room.namespace}/h3"
+        await room.client.delete(MACHINES, key)
+        await room.until_gone(MACHINES, key)
+    assert consumer(await room.get_host(named)) == ""
+    # What somebody else wrote on a host of his is his to take off again.
+    assert await other_room.hosts_of("m1") == ["h2"]
+
+
 async def test_a_machine_of_another_provider_that_has_its_host_is_left_with_it(room: Room) -> None:
     """One that cluster-api-provider-baremetal made is taken over as it is."""
     host = await room.host("h1", state="provisioned", image=IMAGE)
@@ -454,6 +471,19 @@ async def test_hooks_are_waited_for(room: Room) -> None:
         await room.until_host(host, lambda host: host.spec.image is None)
         await room.bring(host, "available")
         await room.until_gone(MACHINES, key)
+
+
+async def test_a_host_that_nobody_empties_is_told_of_once(room: Room) -> None:
+    async with room.operator() as operator:
+        key, host = await running(room)
+        paused = {"metadata": {"annotations": {"baremetalhost.metal3.io/paused": ""}}}
+        await room.client.patch(BARE_METAL_HOSTS, host, paused)
+        await room.client.delete(MACHINES, key)
+        assert "it is paused" in await room.until_event("HostNotEmptied")
+        assert isinstance(await operator.once(key), Again)
+        await room.bring(host, "available")
+        await room.until_gone(MACHINES, key)
+    assert len(await room.events("HostNotEmptied")) == 1
 
 
 async def test_a_machine_without_a_host_goes_at_once(room: Room) -> None:

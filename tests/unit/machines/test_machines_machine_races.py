@@ -111,6 +111,19 @@ async def test_a_machine_that_wants_another_host_by_now_takes_the_one_it_meant(
     await untouched(room, "h2")
 
 
+async def test_a_machine_is_not_lost_because_a_cache_lags_behind(room: Room) -> None:
+    await room.host()
+    key = await room.machine()
+    async with room.operator(works=False) as deaf:
+        await deaf.go_deaf()
+        async with room.operator():
+            await room.until(key, lambda machine: machine.status.phase == "Provisioning")
+        # It hears of Machines, and not of hosts.
+        deaf.machines.observe(await room.get(key))
+        await deaf.once(key)
+        assert deaf.pen.writes == []
+
+
 async def test_two_actuators_at_once_give_a_machine_one_host(room: Room) -> None:
     for number in range(8):
         await room.host(f"h{number}")

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from ingot.api.baremetalhost import BareMetalHost, CustomDeploy, HardwareDetails, Image
 from ingot.api.core import Node
@@ -16,7 +17,7 @@ from ingot.api.machine import FINALIZER, BareMetalMachineProviderSpec, Machine, 
 from ingot.api.meta import SecretReference
 from ingot.machines.choosing import FAILURE_DOMAIN
 from ingot.machines.defaults import NoTarget, Resolved
-from ingot.machines.machine.leaving import hooked, what_goes
+from ingot.machines.machine.leaving import hooked, what_goes, why_kept
 from ingot.machines.machine.news import news_of
 from ingot.machines.machine.nodes import node_patch
 from ingot.machines.machine.standing import (
@@ -433,6 +434,35 @@ def test_a_node_that_knows_is_told_nothing_and_its_provider_id_is_its_own() -> N
 )
 def test_what_goes_from_a_host_that_is_given_back(spec: dict[str, Any], change: dict[str, Any]) -> None:
     assert what_goes(host(**spec)) == change
+
+
+@pytest.mark.parametrize(
+    ("state", "annotations", "error", "words"),
+    [
+        ("available", {"baremetalhost.metal3.io/paused": ""}, "", None),
+        ("deprovisioning", {}, "", None),
+        ("deprovisioning", {"baremetalhost.metal3.io/paused": ""}, "", "it is paused. Remove its annotation"),
+        (
+            "provisioned",
+            {"baremetalhost.metal3.io/detached": ""},
+            "",
+            "it is detached. Remove its annotation",
+        ),
+        ("deprovisioning", {}, "The BMC does not answer.", "until it is: The BMC does not answer."),
+        ("no such state", {}, "", "which is no state of a host"),
+    ],
+)
+def test_a_person_is_told_why_a_host_stays_as_it_is(
+    state: str, annotations: dict[str, str], error: str, words: str | None
+) -> None:
+    found = host(state)
+    found = replace(
+        found,
+        metadata=replace(found.metadata, annotations=annotations),
+        status=replace(found.status, error_message=error),
+    )
+    why = why_kept(found)
+    assert why is None if words is None else why is not None and words in why
 
 
 def test_all_hooks_are_waited_for() -> None:

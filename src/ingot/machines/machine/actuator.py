@@ -42,6 +42,8 @@ from ingot.machines.pool import Pool
 from ingot.machines.vacancies import belongs_to, claimant, is_told_what_to_run
 from ingot.machines.waiting import WaitingList
 
+SOON: Final = 0.1
+"""Seconds to let others go first who want the same."""
 REFUSED_AGAIN: Final = 300.0
 """Seconds after which a host that refused what it should run is asked again: what its rules say may have changed."""
 EXPLAIN_AGAIN: Final = 600.0
@@ -88,42 +90,43 @@ class Actuator:
                 return await self._pass(machine)
             except Conflict:
                 machine = await self.records.look_again(key)
-        return Again(0.1, "somebody else writes the same objects")
+        return Again(SOON, "somebody else writes the same objects")
 
     async def _pass(self, machine: Machine) -> Done | Again:
         if machine.metadata.deletion_timestamp is not None:
             self._stop_waiting(machine.key)
             machine = await self._tell(machine, Leaving())
             return await self._leaver.leave(machine)
-        match self._claimer.standing(machine):
-            case Lost() as lost:
-                return await self._lost(machine, lost)
+        if isinstance(standing := self._claimer.standing(machine), Lost):
+            # What a Machine says of its host may be newer than what the cache knows of that host.
+            standing = await self._claimer.standing_now(machine)
+        match standing:
+            case Lost():
+                return await self._lost(machine, standing)
             case Has(host):
                 return await self._keep(machine, host)
-        wanted = wanted_of(machine, self._defaults.resolve)
-        if isinstance(wanted, Unusable):
-            return await self._unusable(machine, wanted)
-        return await self._claim(machine, wanted)
+        return await self._claim(machine, wanted_of(machine, self._defaults.resolve))
 
     # Getting a host
 
-    async def _claim(self, machine: Machine, wanted: Wanted) -> Done | Again:
-        match await self._claimer.claim(machine, wanted):
+    async def _claim(self, machine: Machine, wanted: Wanted | Unusable) -> Done | Again:
+        found = await self._claimer.claim(machine, wanted)
+        # Nothing is waited for from here to the waiting list: a host that becomes vacant meanwhile wakes this Machine.
+        match found:
             case Claimed(machine, host):
                 self._stop_waiting(machine.key)
                 return await self._have(machine, host)
-            case NoHost():
-                return await self._wait(machine, wanted)
+            case NoHost(wish):
+                return await self._wait(machine, wish)
             case Crowded():
-                return Again(0.1, "others were faster")
-            case Unusable() as unusable:
-                await self._unusable(machine, unusable)
-                return Again(REFUSED_AGAIN, unusable.why)
-            case Lost() as lost:
-                return await self._lost(machine, lost)
+                return Again(SOON, "others were faster")
+            case Unusable():
+                await self._unusable(machine, found)
+                return Done() if found is wanted else Again(REFUSED_AGAIN, found.why)
+            case Lost():
+                return await self._lost(machine, found)
 
     async def _wait(self, machine: Machine, wanted: Wanted) -> Again:
-        """Enter the list before anything is waited for: a host that becomes vacant meanwhile wakes this Machine."""
         key, namespace, demands = machine.key, machine.metadata.namespace, wanted.wish.demands
         again = self._waiting.enter(
             claimant(wanted.target.consumer),
@@ -207,6 +210,10 @@ class Actuator:
             )
         except NotFound:
             return
+        except Conflict:
+            # A Node says something every few seconds, and the watch may lag behind.
+            self._nodes.observe(await self._client.get(NODES, node.key))
+            raise
         except Invalid as error:
             self._recorder.record(
                 machine,
@@ -237,6 +244,7 @@ class Actuator:
     def _forget(self, key: Key) -> None:
         self._stop_waiting(key)
         self._lull.forget(key)
+        self._leaver.forget(key)
         self.records.forget(key)
 
 

@@ -29,6 +29,12 @@ TRIES: Final = 3
 """Hosts that are asked for in one pass."""
 
 
+def hosts_of(machine: Machine, pool: Pool) -> list[BareMetalHost]:
+    """Those that say they are the Machine's. What somebody in another namespace says of his hosts is no concern of it."""
+    here = machine.metadata.namespace
+    return [host for host in pool.of(consumer_of(machine)) if host.metadata.namespace == here]
+
+
 @dataclass(frozen=True, slots=True)
 class Claimed:
     """The host is this Machine's, as of now."""
@@ -39,7 +45,9 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class NoHost:
-    """There is none to be had at this moment."""
+    """There is none to be had at this moment of those that will do."""
+
+    wanted: Wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,33 +63,43 @@ class Claimer:
     def standing(self, machine: Machine) -> Standing:
         link = link_of(machine)
         linked = self._pool.get(link.key) if link is not None else None
-        return standing_of(machine, linked, self._pool.of(consumer_of(machine)))
+        return standing_of(machine, linked, hosts_of(machine, self._pool))
 
-    async def claim(self, machine: Machine, wanted: Wanted) -> Claimed | NoHost | Crowded | Unusable | Lost:
-        """Raises `Conflict` when the Machine itself has changed. Does not wait between finding no host and saying so."""
+    async def standing_now(self, machine: Machine) -> Standing:
+        """The same, with the host that the Machine names as the API has it."""
+        if (link := link_of(machine)) is not None:
+            await self._pool.look_again(link.key)
+        return self.standing(machine)
+
+    async def claim(
+        self, machine: Machine, wanted: Wanted | Unusable
+    ) -> Claimed | NoHost | Crowded | Unusable | Lost:
+        """Raises `Conflict` when the Machine itself has changed. Does not wait between finding no host and saying so.
+
+        A host that is the Machine's already is its own whatever it wants.
+        """
         for _ in range(TRIES):
-            if (meant := link_of(machine)) is not None:
-                # Whether it can still be had is not for a cache to say: somebody may be about to take it for this Machine.
-                await self._pool.look_again(meant.key)
-            match self.standing(machine):
+            # Whether what it means to take can still be had is not for a cache to say: somebody may be about to take it.
+            match await self.standing_now(machine):
                 case Lost() as lost:
                     return lost
                 case Has(host) | Given(host):
                     fresh = await self._pool.look_again(host.key)
                     if fresh is not None and belongs_to(fresh, consumer_of(machine)):
-                        machine = await self._records.write(machine, intention(machine, fresh, wanted.source))
                         return Claimed(machine, fresh)
                     continue
                 case Means(host):
-                    pass
+                    chosen: BareMetalHost | None = host
                 case Free():
-                    chosen = self._pool.choose(wanted.wish, [machine.metadata.namespace])
-                    if chosen is None:
-                        return NoHost()
-                    host = chosen
-            with self._pool.reserved(host.key):
-                machine = await self._records.write(machine, intention(machine, host, wanted.source))
-                if (taken := await self._take(host, wanted)) is not None:
+                    chosen = None
+            if isinstance(wanted, Unusable):
+                return wanted
+            chosen = chosen or self._pool.choose(wanted.wish, [machine.metadata.namespace])
+            if chosen is None:
+                return NoHost(wanted)
+            with self._pool.reserved(chosen.key):
+                machine = await self._records.write(machine, intention(machine, chosen, wanted.source))
+                if (taken := await self._take(chosen, wanted)) is not None:
                     return taken if isinstance(taken, Unusable) else self._counted(machine, taken)
         return Crowded()
 

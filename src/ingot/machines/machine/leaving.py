@@ -8,12 +8,14 @@ writing, so that nobody takes it for the Machine after that.
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from ingot.api.baremetalhost import BareMetalHost, UnknownState
+from ingot.api.baremetalhost import Annotation, BareMetalHost, UnknownState
 from ingot.api.core import NODES, Node
 from ingot.api.machine import FINALIZER, Machine
+from ingot.api.meta import Key
 from ingot.kube import Again, Client, Conflict, Done, EventRecorder, Informer, NotFound
+from ingot.machines.machine.claiming import hosts_of
 from ingot.machines.machine.linking import consumer_of, link_of
 from ingot.machines.machine.nodes import node_of, without_legacy_finalizer
 from ingot.machines.machine.records import Records
@@ -43,12 +45,17 @@ class Leaver:
         self._records = records
         self._pool = pool
         self._nodes = nodes
+        self._told: dict[Key, str] = {}
+        """Why the host of a Machine stays as it is, as it was said last."""
+
+    def forget(self, key: Key) -> None:
+        self._told.pop(key, None)
 
     async def leave(self, machine: Machine) -> Done | Again:
         """Go on with the deletion. Raises `Conflict` where the Machine or a host has changed."""
         if hooked(machine):
             return Done()
-        for host in self._pool.of(consumer_of(machine)):
+        for host in hosts_of(machine, self._pool):
             await self._records.still_as(machine)
             if not await self._give_back(machine, host):
                 return Again(LOOK_AGAIN, f"BareMetalHost {host.key} is being emptied")
@@ -66,11 +73,12 @@ class Leaver:
         if change := what_goes(host):
             host = await self._patched(host, change)
             self._say(machine, "HostEmptied", f"BareMetalHost {host.key} is emptied, then given back.")
-        try:
-            if not is_emptied(host):
-                return False
-        except UnknownState as error:
-            self._say(machine, "HostNotEmptied", str(error), type="Warning")
+        if why := why_kept(host):
+            if why != self._told.get(machine.key):
+                self._told[machine.key] = why
+                self._say(machine, "HostNotEmptied", why, type="Warning")
+            return False
+        if not is_emptied(host):
             return False
         await self._patched(host, RELEASE)
         self._say(machine, "HostReleased", f"BareMetalHost {host.key} is given back.")
@@ -110,7 +118,9 @@ class Leaver:
         finalizers = [name for name in machine.metadata.finalizers if name != FINALIZER]
         await self._records.write(machine, {"metadata": {"finalizers": finalizers}})
 
-    def _say(self, machine: Machine, reason: str, message: str, *, type: Any = "Normal") -> None:
+    def _say(
+        self, machine: Machine, reason: str, message: str, *, type: Literal["Normal", "Warning"] = "Normal"
+    ) -> None:
         self._recorder.record(machine, type=type, reason=reason, message=message)
 
 
@@ -118,6 +128,23 @@ def what_goes(host: BareMetalHost) -> dict[str, Any]:
     """The patch that has the host emptied. Network and meta data are the host's own, and stay."""
     change = {name: value for name, value in emptying(host).get("spec", {}).items() if name in _OURS}
     return {"spec": change} if change else {}
+
+
+def why_kept(host: BareMetalHost) -> str | None:
+    """Why nobody empties the host that a Machine gives back, for the person who has to do something about it."""
+    try:
+        if is_emptied(host):
+            return None
+    except UnknownState as error:
+        return str(error)
+    waits = f"BareMetalHost {host.key} is not emptied, and the Machine stays until it is:"
+    if Annotation.PAUSED in host.metadata.annotations:
+        return f"{waits} it is paused. Remove its annotation {Annotation.PAUSED}."
+    if Annotation.DETACHED in host.metadata.annotations:
+        return f"{waits} it is detached. Remove its annotation {Annotation.DETACHED}."
+    if host.status.error_message:
+        return f"{waits} {host.status.error_message}"
+    return None
 
 
 def hooked(machine: Machine) -> list[str]:

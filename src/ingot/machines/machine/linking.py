@@ -7,6 +7,7 @@ gone: its name may belong to a new one, which is nobody's.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +16,7 @@ from ingot.api.machine import MACHINES, Annotation, Machine
 from ingot.api.meta import Key, ObjectReference
 
 _SCHEME: Final = "baremetalhost:///"
+_NAME: Final = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +46,20 @@ def provider_id(host: BareMetalHost) -> str:
 
 
 def link_of(machine: Machine) -> Link | None:
-    """The host that the Machine has or means to take; None where it names none that could be."""
-    by_id = _parsed(machine.spec.provider_id.removeprefix(_SCHEME))
+    """The host that the Machine has or means to take; None where it names none that could be.
+
+    Whoever may write a Machine may write any name on it: hosts of other namespaces are not for its having.
+    """
+    by_id = _parsed(machine.spec.provider_id.removeprefix(_SCHEME), machine)
     if machine.spec.provider_id.startswith(_SCHEME) and by_id is not None:
         return by_id
-    named = _parsed(machine.metadata.annotations.get(Annotation.HOST, ""))
+    named = _parsed(machine.metadata.annotations.get(Annotation.HOST, ""), machine)
     return named if named is not None and not named.uid else None
 
 
-def _parsed(text: str) -> Link | None:
-    parts = text.split("/")
-    if len(parts) not in (2, 3) or not all(parts):
+def _parsed(text: str, machine: Machine) -> Link | None:
+    namespace, _, rest = text.partition("/")
+    name, _, uid = rest.partition("/")
+    if namespace != machine.metadata.namespace or not _NAME.fullmatch(name) or "/" in uid:
         return None
-    return Link(Key(parts[0], parts[1]), parts[2] if len(parts) == 3 else "")
+    return None if rest.endswith("/") else Link(Key(namespace, name), uid)

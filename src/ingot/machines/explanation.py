@@ -11,10 +11,13 @@ from typing import Final
 
 from ingot.api.baremetalhost import BareMetalHost, State
 from ingot.api.baremetalhost import ConditionType as HostCondition
-from ingot.api.hostclaim import HOST_CLAIMS, ConditionType, HostClaim
+from ingot.api.hostclaim import ConditionType, HostClaim
 from ingot.api.installed import RUNS_A_SYSTEM
 from ingot.api.machine import Annotation, ErrorReason, LifecycleHook, Machine
-from ingot.api.meta import Key, ObjectReference
+from ingot.api.meta import Key
+from ingot.machines.claims.linking import consumer_of as consumer_of_claim
+from ingot.machines.claims.linking import named_host
+from ingot.machines.claims.telling import Reason
 from ingot.machines.machine.linking import consumer_of, link_of
 from ingot.machines.targets import is_emptied
 from ingot.machines.vacancies import belongs_to, why_taken
@@ -47,20 +50,24 @@ class _Outlook:
     do: str = NOTHING_TO_DO
 
 
-def explain_machine(machine: Machine, *, host: BareMetalHost | None, passed_over: str) -> ClaimExplanation:
-    """`host`: the one that the Machine names, if it is there. `passed_over`: why there is no host to be had, if it has none."""
+def explain_machine(
+    machine: Machine, *, host: BareMetalHost | None, passed_over: str, unseen: bool = False
+) -> ClaimExplanation:
+    """`host`: the one that the Machine names, if it is there, and None where it may not be seen (`unseen`). `passed_over`: why
+    there is no host to be had, if it has none."""
     link = link_of(machine)
+    named = link.key if link is not None else None
     found = host if host is not None and link is not None and link.means(host) else None
-    told = _machine(machine, found, link.key if link is not None else None, passed_over)
-    return _explanation(
-        f"Machine {machine.key}", told, link.key if link is not None else None, _source(machine)
-    )
+    if unseen and named is not None:
+        told = _of_an_unseen_host(machine, named)
+    else:
+        told = _machine(machine, found, named, passed_over)
+    return _explanation(f"Machine {machine.key}", told, named, _source(machine))
 
 
 def explain_claim(claim: HostClaim, *, host: BareMetalHost | None, passed_over: str) -> ClaimExplanation:
     """`host`: the one that the claim names, if it is there and may be seen."""
-    place = claim.status.bare_metal_host
-    key = Key(place.namespace, place.name) if place is not None and place.name else None
+    key = named_host(claim)
     return _explanation(
         f"HostClaim {claim.key}",
         _claim(claim, host, key, passed_over),
@@ -68,16 +75,6 @@ def explain_claim(claim: HostClaim, *, host: BareMetalHost | None, passed_over: 
         "the claim itself"
         if claim.spec.image is not None or claim.spec.custom_deploy is not None
         else "nobody: the claim names none, and nothing is installed",
-    )
-
-
-def claimed_by(claim: HostClaim) -> ObjectReference:
-    """How the claim is named on its host."""
-    return ObjectReference(
-        api_version=f"{HOST_CLAIMS.group}/{HOST_CLAIMS.version}",
-        kind=HOST_CLAIMS.kind,
-        name=claim.metadata.name,
-        namespace=claim.metadata.namespace,
     )
 
 
@@ -118,12 +115,9 @@ def _machine(machine: Machine, host: BareMetalHost | None, named: Key | None, pa
     if machine.metadata.deletion_timestamp is not None:
         return _leaving(host if ours else None, [hook.owner for hook in _hooks(machine)])
     if machine.status.error_reason == ErrorReason.INVALID_CONFIGURATION:
-        return _Outlook(
-            "has no host" if not ours else f"has {named}",
+        return _to_be_corrected(
+            f"has {named}" if ours else "has no host",
             machine.status.error_message or "its provider spec cannot be used",
-            "it is looked at again",
-            "when the Machine, or the default that it needs, is another one",
-            "correct what the error names",
         )
     if named is None:
         return _waiting(machine.status.error_message, passed_over)
@@ -150,6 +144,18 @@ def _hooks(machine: Machine) -> list[LifecycleHook]:
     return [*hooks.pre_drain, *hooks.pre_terminate]
 
 
+def _of_an_unseen_host(machine: Machine, named: Key) -> _Outlook:
+    state = machine.metadata.annotations.get(Annotation.INSTANCE_STATE, "")
+    said = f"; the Machine says that it is {state}" if state else ""
+    return _Outlook(
+        f"has {named}" if machine.spec.provider_id else f"names {named}",
+        f"that host cannot be looked at with your credentials{said}",
+        "it goes on",
+        "as the host does",
+        "ask somebody who may look at hosts, if it takes long",
+    )
+
+
 def _of_a_lost_host(machine: Machine, named: Key) -> _Outlook:
     if machine.spec.provider_id:
         return _Outlook(
@@ -170,12 +176,13 @@ _IN_ORDER: Final = (ConditionType.ASSOCIATED, ConditionType.SYNCHRONIZED, Condit
 
 
 def _claim(claim: HostClaim, host: BareMetalHost | None, named: Key | None, passed_over: str) -> _Outlook:
-    ours = host is not None and belongs_to(host, claimed_by(claim))
+    ours = host is not None and belongs_to(host, consumer_of_claim(claim))
     if claim.metadata.deletion_timestamp is not None:
         return _leaving(host if ours else None, [])
     told = _first_that_fails(claim)
     if named is None:
-        return _waiting(told, passed_over)
+        wrong = _in_the_way(claim)
+        return _to_be_corrected("has no host", wrong) if wrong else _waiting(told, passed_over)
     if host is None:
         return _Outlook(
             f"has {named}",
@@ -213,14 +220,29 @@ def _first_that_fails(claim: HostClaim) -> str:
     return ""
 
 
+def _in_the_way(claim: HostClaim) -> str:
+    """Why a claim that nobody gave a host could not be carried out with one either."""
+    found = {one.type: one for one in claim.status.conditions}
+    synchronized = found.get(ConditionType.SYNCHRONIZED)
+    if synchronized is None or synchronized.status == "True" or synchronized.reason == Reason.NOT_SYNCED:
+        return ""
+    return synchronized.message
+
+
 # Both
 
 
+def _to_be_corrected(state: str, why: str) -> _Outlook:
+    return _Outlook(
+        state, why, "it is looked at again", "when what it asks for is another", "correct what is named there"
+    )
+
+
 def _waiting(told: str, passed_over: str) -> _Outlook:
+    """What was counted just now is truer than what was told when somebody counted last."""
     return _Outlook(
         "has no host",
-        "; ".join(dict.fromkeys(filter(None, (told.rstrip("."), passed_over))))
-        or "nobody has looked at it yet",
+        passed_over or told.rstrip(".") or "nobody has looked at it yet",
         "it takes a host",
         "as soon as one that fits is free",
         "free a host that fits, add one, or ask for less in the host selector",

@@ -18,6 +18,7 @@ from ingot.api.baremetalhost import (
 )
 from ingot.api.core import NAMESPACES
 from ingot.api.hostclaim import HOST_CLAIMS
+from ingot.api.hostdeploypolicy import HOST_DEPLOY_POLICIES
 from ingot.api.machine import MACHINES
 from ingot.api.meta import Key
 from ingot.api.preprovisioningimage import FINALIZER, PREPROVISIONING_IMAGES
@@ -183,3 +184,17 @@ async def test_a_claim_in_a_namespace_of_its_own_is_explained(api: Path) -> None
     told = await asked("-n", "tenant", "hostclaim/mine", "--kubeconfig", str(api))
     assert told.exit_code == 0, told.output
     assert "HostClaim tenant/mine has no host." in told.output
+
+
+async def test_hosts_that_a_claim_may_have_are_counted_for_who_may_see_them(api: Path) -> None:
+    async with Client.from_kubeconfig(api) as client:
+        await client.create(NAMESPACES, {"metadata": {"name": "tenant"}})
+        spec = {"poweredOn": True, "hostSelector": {"inNamespace": "default"}}
+        await client.create(HOST_CLAIMS, {"metadata": {"name": "mine"}, "spec": spec}, namespace="tenant")
+        await client.create(
+            HOST_DEPLOY_POLICIES,
+            {"metadata": {"name": "tenants"}, "spec": {"hostClaimNamespaces": {"names": ["tenant"]}}},
+            namespace="default",
+        )
+    told = await asked("-n", "tenant", "hostclaims/mine", "--kubeconfig", str(api))
+    assert "1 host is in error" in told.output

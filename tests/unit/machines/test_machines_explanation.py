@@ -53,7 +53,7 @@ MINE = host("provisioned", consumer=OF_MACHINE)
             machine(status={"errorMessage": "No available BareMetalHost found"}),
             None,
             "has no host",
-            "No available BareMetalHost found; 2 hosts are claimed already",
+            "2 hosts are claimed already",
             "it takes a host",
         ),
         (
@@ -143,6 +143,14 @@ def test_where_a_machine_is_and_what_comes_next(
     assert told.do
 
 
+def test_a_host_that_may_not_be_seen_is_not_said_to_be_gone() -> None:
+    annotations = {"machine.openshift.io/instance-state": "provisioning"}
+    found = machine(providerID=ID, annotations=annotations)
+    told = explain_machine(found, host=None, passed_over="", unseen=True)
+    assert told.state == "has n/h1"
+    assert "cannot be looked at with your credentials; the Machine says that it is provisioning" in told.why
+
+
 def test_a_host_in_trouble_is_where_to_look() -> None:
     told = explain_machine(
         machine(annotations=LINK),
@@ -206,6 +214,18 @@ def condition(kind: str, status: str, message: str = "") -> dict[str, str]:
             "has no host",
             "1 host is claimed already",
             "it takes a host",
+        ),
+        (
+            claim(
+                conditions=[
+                    condition("Associated", "False", "No host is taken before it can be carried out."),
+                    condition("Synchronized", "False", "Secret user-data does not exist."),
+                ]
+            ),
+            None,
+            "has no host",
+            "Secret user-data does not exist.",
+            "it is looked at again",
         ),
         (
             claim(named=True, conditions=[condition("Associated", "True")]),
@@ -273,6 +293,14 @@ def test_where_a_claim_is_and_what_comes_next(
     assert told.state == state
     assert why in told.why
     assert coming in told.next
+
+
+def test_what_was_counted_just_now_is_truer_than_what_was_told_before() -> None:
+    told = condition("Associated", "False", "No host can be had: 7 hosts are in error.")
+    later = condition("Synchronized", "False", "There is no host yet.")
+    found = claim(conditions=[told, later | {"reason": "BareMetalHostNotSynchronized"}])
+    assert explain_claim(found, host=None, passed_over="1 host is new").why == "1 host is new"
+    assert "7 hosts" in explain_claim(found, host=None, passed_over="").why
 
 
 def test_who_names_the_image_of_a_claim() -> None:

@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
-from ingot.api.core import EVENTS, Event
+from ingot.api.core import EVENTS, NAMESPACES, Event
 from ingot.api.hostclaim import HOST_CLAIMS, HostClaim
+from ingot.api.hostdeploypolicy import HOST_DEPLOY_POLICIES
 from ingot.api.machine import MACHINES, InvalidProviderSpec, Machine, read_provider_spec
 from ingot.api.meta import Key, Object, Resource
 from ingot.api.preprovisioningimage import PREPROVISIONING_IMAGES
@@ -18,19 +19,21 @@ from ingot.cli.parts.ages import ago
 from ingot.hosts.ownership import Absent, Claimant, ImagesOfHost, images_of, is_ours
 from ingot.kube import Forbidden, NotFound
 from ingot.machines.choosing import Tally, Wish, choose
-from ingot.machines.demands import UnusableSelector, demands_of
+from ingot.machines.claims.linking import named_host
+from ingot.machines.claims.policies import host_namespaces
+from ingot.machines.demands import Demands, UnusableSelector, demands_of
 from ingot.machines.explanation import ClaimExplanation, explain_claim, explain_machine
 from ingot.machines.machine.linking import link_of
 
 if TYPE_CHECKING:
-    from ingot.api.hostselector import HostSelector
+    from collections.abc import Iterable
+
     from ingot.hosts.ownership import Owned
     from ingot.kube import Client
 
 T = TypeVar("T", bound=Object)
 
 MOST_EVENTS: Final = 5
-NOT_TO_SEE: Final = "hosts are not for your credentials to see"
 
 
 # Reading
@@ -50,18 +53,42 @@ async def machine(client: Client, found: Machine) -> ClaimExplanation:
     if link is None:
         try:
             selector = read_provider_spec(found.spec.provider_spec.value).host_selector
-            passed = await _passed_over(client, found, selector, "spec.providerSpec.value.hostSelector")
-        except InvalidProviderSpec as problem:
+            path, where = "spec.providerSpec.value.hostSelector", [found.metadata.namespace]
+            passed = await _passed_over(client, found, demands_of(selector, path=path), where)
+        except (InvalidProviderSpec, UnusableSelector) as problem:
             passed = str(problem)
-    return explain_machine(found, host=None if isinstance(host, Absent) else host, passed_over=passed)
+    return explain_machine(
+        found,
+        host=None if isinstance(host, Absent) else host,
+        passed_over=passed,
+        unseen=host is Absent.UNSEEN,
+    )
 
 
 async def claim(client: Client, found: HostClaim) -> ClaimExplanation:
-    place = found.status.bare_metal_host
-    host: BareMetalHost | Absent = Absent.GONE
-    if place is not None and place.name:
-        host = await _found(client, BARE_METAL_HOSTS, Key(place.namespace, place.name))
-    return explain_claim(found, host=None if isinstance(host, Absent) else host, passed_over="")
+    key = named_host(found)
+    host = await _found(client, BARE_METAL_HOSTS, key) if key is not None else Absent.GONE
+    passed = ""
+    if key is None:
+        try:
+            demands = demands_of(found.spec.host_selector, path="spec.hostSelector")
+            # Who may not see the policies is told what the claim says itself.
+            if where := await _may_have(client, found):
+                passed = await _passed_over(client, found, demands, where)
+        except UnusableSelector as problem:
+            passed = str(problem)
+    return explain_claim(found, host=None if isinstance(host, Absent) else host, passed_over=passed)
+
+
+async def _may_have(client: Client, found: HostClaim) -> frozenset[str]:
+    """The namespaces whose hosts the claim can have, as far as that can be seen."""
+    namespace, only = found.metadata.namespace, found.spec.host_selector.in_namespace
+    try:
+        policies = (await client.list(HOST_DEPLOY_POLICIES)).items
+        allowed = host_namespaces(policies, await client.get(NAMESPACES, Key("", namespace)))
+    except (Forbidden, NotFound):
+        return frozenset()
+    return allowed & {only} if only else allowed
 
 
 async def last_events(client: Client, kind: Resource[Any], found: Object) -> list[Event]:
@@ -96,17 +123,18 @@ async def _found(client: Client, kind: Resource[T], key: Key) -> T | Absent:
         return Absent.UNSEEN
 
 
-async def _passed_over(client: Client, claimant: Object, selector: HostSelector, path: str) -> str:
-    """Why it has no host, counted over all that there are beside it."""
+async def _passed_over(client: Client, claimant: Object, demands: Demands, where: Iterable[str]) -> str:
+    """Why it has no host, counted over all that there are in these namespaces; "" where they are not to be seen."""
     try:
-        wish = Wish(claimant=claimant.metadata.uid, demands=demands_of(selector, path=path))
-        hosts = (await client.list(BARE_METAL_HOSTS, namespace=claimant.metadata.namespace)).items
-    except UnusableSelector as problem:
-        return str(problem)
+        hosts = [
+            host
+            for namespace in where
+            for host in (await client.list(BARE_METAL_HOSTS, namespace=namespace)).items
+        ]
     except Forbidden:
-        return NOT_TO_SEE
+        return ""
     tally = Tally()
-    free = choose(hosts, wish, tally=tally)
+    free = choose(hosts, Wish(claimant=claimant.metadata.uid, demands=demands), tally=tally)
     return f"{free.key} would do, and is about to be asked for" if free is not None else tally.sentence()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import msgspec
@@ -15,7 +16,14 @@ from ingot.provisioner.ironic.instance import image_info
 from ingot.provisioner.ironic.inventory import InspectionData, hardware_details
 from ingot.provisioner.ironic.model import FullNode, HistoryEntry, Node
 from ingot.provisioner.ironic.names import host_key, node_name
-from ingot.provisioner.ironic.reasons import LONGEST, explain, newest_error, refuses_credentials, shorten
+from ingot.provisioner.ironic.reasons import (
+    LONGEST,
+    explain,
+    known_cause,
+    newest_error,
+    refuses_credentials,
+    shorten,
+)
 from ingot.provisioner.ironic.record import differences, record_for
 from ingot.provisioner.ironic.settings import Ramdisk
 
@@ -175,6 +183,62 @@ def test_a_step_is_named_without_what_it_was_told():
     assert shorten(said) == (
         "the step bios.apply_configuration failed: Redfish exception occurred. Error: {'code': 1}: not supported"
     )
+
+
+CONFIG = json.dumps({"ignition": {"version": "3.4.0"}, "storage": "it's }: sesame \\' } {'step': 'x'"})
+INSTALL = {"interface": "deploy", "step": "install_coreos", "args": {"ignition": CONFIG}, "priority": 80}
+
+
+@pytest.mark.parametrize("step", [INSTALL, dict(reversed(INSTALL.items()))], ids=["as told", "reversed"])
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (
+            "Cannot go on: node does not support this deploy step: {step}; sorry",
+            "Cannot go on: node does not support this deploy step: deploy.install_coreos; sorry",
+        ),
+        (
+            "Deploy step {step} has not been found. Agent is not running.",
+            "Deploy step deploy.install_coreos has not been found. Agent is not running",
+        ),
+        (
+            "Agent returned error for deploy step {step} on node x : it {{broke}}",
+            "Agent returned error for deploy step deploy.install_coreos on node x : it {broke}",
+        ),
+        (
+            "Node 0bae7557-a60d-49e2-9461-f7b0700a49e8 failed step {step}: it broke",
+            "the step deploy.install_coreos failed: it broke",
+        ),
+    ],
+)
+def test_nothing_of_what_a_step_was_told_is_shown_wherever_ironic_repeats_it(step, said, shown):
+    assert shorten(said.format(step=step)) == shown
+
+
+def test_a_step_that_is_cut_off_takes_the_rest_with_it():
+    assert shorten(f"no such step: {str(INSTALL)[:90]}") == "no such step: deploy.install_coreos"
+    assert shorten("no such step: {'args': {'a': 'sesame") == "no such step: {…}"
+
+
+@given(st.text(), st.text())
+def test_no_argument_of_a_step_gets_out(name, value):
+    step = {"interface": "deploy", "step": "s", "args": {name: [value, {value: name}]}}
+    assert (
+        shorten(f"it broke: {step}, twice: {[step, step]}")
+        == "it broke: deploy.s, twice: [deploy.s, deploy.s]"
+    )
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["node does not support this deploy step: {}", "Deploy step {} has not been found. Available: []."],
+)
+def test_a_ramdisk_without_the_step_is_called_that(said):
+    text = said.format(INSTALL)
+    assert known_cause(text, Node(uuid="u")) == (
+        "the ramdisk on the host has no step deploy.install_coreos: another agent has to be in it"
+    )
+    assert "sesame" not in explain(text, Node(uuid="u"))
 
 
 def test_an_inventory_becomes_hardware_in_the_words_of_the_api():

@@ -2,7 +2,7 @@
 
 Ironic's `last_error` is often gone when one looks, so the node's history is read as well (the reason of a failed deploy step
 is only there). The common reasons become a sentence that says what is wrong and where; Ironic's own text follows, shortened
-and redacted: it can hold an agent's token.
+and redacted: it can hold an agent's token, and what a step was told.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from ingot.provisioner.ironic.model import FullNode, HistoryEntry, Node
+from ingot.provisioner.ironic.step_names import with_steps_named
 from ingot.trust import redact
 
 LONGEST: Final = 600
 # sushy repeats the whole error of the BMC as a Python list behind these words.
 _REPEATED: Final = re.compile(r"\s*Extended information: .*", re.DOTALL)
 _SPACES: Final = re.compile(r"\s+")
-# Ironic repeats the step with all that it was told, and that can be a password.
-_STEP: Final = re.compile(
-    r"[Nn]ode(?: [0-9a-f-]{36})? failed step \{'interface': '(?P<interface>[\w-]+)', 'step': '(?P<step>[\w-]+)'.*?\}: ",
-    re.DOTALL,
+_FAILED_STEP: Final = re.compile(r"[Nn]ode(?: [0-9a-f-]{36})? failed step (?P<step>[\w.-]+): ")
+_NO_STEP: Final = re.compile(
+    r"does not support this \w+ step: (?P<step>[\w.-]+)|[Ss]tep (?P<other>[\w.-]+) has not been found"
 )
 _UUID: Final = re.compile(r"\bnode [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
@@ -64,7 +64,10 @@ def explain(text: str, node: Node) -> str:
 
 def known_cause(text: str, node: Node) -> str:
     """The sentence for a reason that is common enough to have one; "" for others."""
+    text = with_steps_named(text)
     bmc = f"the BMC at {node.bmc_address}" if isinstance(node, FullNode) else "the BMC"
+    if (missing := _NO_STEP.search(text)) is not None:
+        return f"the ramdisk on the host has no step {missing['step'] or missing['other']}: another agent has to be in it"
     about_the_agent = _AGENT.search(text)
     if (found := _IMAGE_MISSING.search(text)) is not None:
         return f"the image cannot be fetched: its URL answers HTTP {found['code'] or found['other']}"
@@ -95,7 +98,7 @@ def known_cause(text: str, node: Node) -> str:
 
 def shorten(text: str) -> str:
     """Redacted, on one line, at most so long, without a full stop."""
-    told = _STEP.sub(r"the step \g<interface>.\g<step> failed: ", redact(text))
+    told = _FAILED_STEP.sub(r"the step \g<step> failed: ", redact(with_steps_named(text)))
     clean = _UUID.sub("the node", _SPACES.sub(" ", _REPEATED.sub("", told)).strip()).rstrip(". ")
     return clean if len(clean) <= LONGEST else f"{clean[: LONGEST - 1].rstrip()}…"
 

@@ -22,7 +22,7 @@ from ingot.machines.choosing import Tally, Wish, choose
 from ingot.machines.claims.linking import named_host
 from ingot.machines.claims.policies import host_namespaces
 from ingot.machines.demands import Demands, UnusableSelector, demands_of
-from ingot.machines.explanation import ClaimExplanation, explain_claim, explain_machine
+from ingot.machines.explaining import ClaimExplanation, explain_claim, explain_machine
 from ingot.machines.machine.linking import link_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from ingot.api.baremetalhost import BareMetalHost
 from ingot.api.hostclaim import HostClaim
 from ingot.api.machine import Machine
-from ingot.machines.explanation import NOTHING_TO_DO, explain_claim, explain_machine
+from ingot.machines.explaining import NOTHING_TO_DO, explain_claim, explain_machine
 
 OF_MACHINE = {
     "kind": "Machine",

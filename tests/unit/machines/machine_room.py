@@ -117,6 +117,12 @@ class Operator:
         """One pass, by hand."""
         return await self.controller._reconcile(key)
 
+    async def heard_of(self, node: Key) -> None:
+        async with asyncio.timeout(PATIENCE):
+            # The watch has no event of its own for this.
+            while self.nodes.get(node) is None:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
     async def kill(self) -> None:
         """End it at once, in the middle of whatever it does."""
         self.controller.give_no_grace()

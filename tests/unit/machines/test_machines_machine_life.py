@@ -425,6 +425,26 @@ async def test_a_node_is_found_by_what_it_says_it_is(room: Room) -> None:
         await room.until_node(other, lambda node: node.spec.provider_id == provider)
 
 
+async def test_an_address_that_somebody_else_may_have_by_now_links_nothing(room: Room) -> None:
+    async with room.operator() as operator:
+        # The address was the host's when it was inspected, and nothing of the Machine runs there yet.
+        host, key = await room.host(), await room.machine()
+        await room.until(key, phase("Provisioning"))
+        node = await room.node(f"n-{room.namespace}", address="192.0.2.7")
+        await operator.heard_of(node)
+        await operator.once(key)
+        assert (await room.get(key)).status.node_ref is None
+        # Another Machine says it has the same address: nobody can tell which of them the Node is.
+        await room.host("h2")
+        other = await room.machine("m2")
+        await room.until(other, phase("Provisioning"))
+        await room.bring(host, "provisioned")
+        await room.until(key, phase("Provisioned"))
+        assert (await room.get(key)).status.node_ref is None
+        assert (await room.get_node(node)).metadata.annotations == {}
+        await room.client.delete(NODES, node)
+
+
 # Going
 
 

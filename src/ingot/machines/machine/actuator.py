@@ -14,7 +14,7 @@ from typing import Final
 
 from ingot.api.baremetalhost import BareMetalHost
 from ingot.api.core import NODES, Node
-from ingot.api.machine import Machine, NodeAddress
+from ingot.api.machine import Machine
 from ingot.api.meta import Key
 from ingot.kube import Again, Client, Conflict, Done, EventRecorder, Informer, Invalid, NotFound
 from ingot.machines.defaults import TargetDefaults
@@ -23,7 +23,7 @@ from ingot.machines.machine.leaving import Leaver, hooked
 from ingot.machines.machine.linking import consumer_of, consumer_of_key
 from ingot.machines.machine.lull import Lull
 from ingot.machines.machine.news import news_of
-from ingot.machines.machine.nodes import node_of, node_patch
+from ingot.machines.machine.nodes import addresses_to_go_by, node_of, node_patch
 from ingot.machines.machine.records import Records
 from ingot.machines.machine.standing import Has, loss, possession, says_whose
 from ingot.machines.machine.telling import (
@@ -34,6 +34,7 @@ from ingot.machines.machine.telling import (
     Unusable,
     Waiting,
     is_waiting,
+    runs_something,
     status_of,
     status_patch,
 )
@@ -70,6 +71,7 @@ class Actuator:
         self._client = client
         self._recorder = recorder
         self._pool = pool
+        self._machines = machines
         self._nodes = nodes
         self._defaults = defaults
         self._waiting = waiting
@@ -181,18 +183,17 @@ class Actuator:
             self._lull.claimed(machine.key)
         if (wait := self._lull.wait(machine.key)) > 0:
             return Again(wait, "others are being given their hosts")
-        after = status_of(machine.status, Found(host))
-        node = node_of(
-            machine,
-            self._nodes,
-            provider_id=machine.spec.provider_id,
-            addresses=_internal(after.addresses),
-        )
-        if node is not None:
+        if (node := self._node(machine, host)) is not None:
             await self._link(machine, node)
         machine = await self.records.write(machine, possession(machine, host))
         await self._tell(machine, Found(host, node))
         return Done()
+
+    def _node(self, machine: Machine, host: BareMetalHost) -> Node | None:
+        addresses: list[str] = []
+        if runs_something(host):
+            addresses = addresses_to_go_by(status_of(machine.status, Found(host)), machine, self._machines)
+        return node_of(machine, self._nodes, provider_id=machine.spec.provider_id, addresses=addresses)
 
     async def _lost(self, machine: Machine, lost: Lost) -> Done:
         self._stop_waiting(machine.key)
@@ -246,7 +247,3 @@ class Actuator:
         self._lull.forget(key)
         self._leaver.forget(key)
         self.records.forget(key)
-
-
-def _internal(addresses: list[NodeAddress]) -> list[str]:
-    return [found.address for found in addresses if found.type == "InternalIP"]

@@ -1,8 +1,8 @@
 """The Node that a Machine became: how it is found, and what it is told. The informers both are found by, and pure rules.
 
 A Node is found by the annotation that names the Machine, else by its provider ID, else by an address of the host. Where two would
-do, neither is taken. A Node that says it is another Machine's, or another host's, is not found by its address: addresses are
-given away again.
+do, neither is taken. Addresses are given away again, so they count only while something runs on the host, if no other Machine
+has the same, and for a Node that does not say it is another Machine's or another host's.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from ingot.api.core import NODES, Node, NodeTaint
-from ingot.api.machine import MACHINES, Annotation, Machine
+from ingot.api.machine import MACHINES, Annotation, Machine, MachineStatus
 from ingot.api.meta import Key
 from ingot.api.wire import wire
 from ingot.kube import Client, Informer
@@ -57,6 +57,16 @@ def machines_of(node: Node, machines: Informer[Machine]) -> list[Key]:
     keys += [machine.key for machine in machines.by_index(_PROVIDER, node.spec.provider_id)]
     keys += [machine.key for address in _addresses(node) for machine in machines.by_index(_ADDRESS, address)]
     return list(dict.fromkeys(keys))
+
+
+def addresses_to_go_by(status: MachineStatus, machine: Machine, machines: Informer[Machine]) -> list[str]:
+    """Those in this status of the Machine that no other Machine has."""
+    addresses = [found.address for found in status.addresses if found.type == _INTERNAL and found.address]
+    return [
+        address
+        for address in addresses
+        if all(other.key == machine.key for other in machines.by_index(_ADDRESS, address))
+    ]
 
 
 def node_of(

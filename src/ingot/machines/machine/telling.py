@@ -119,6 +119,11 @@ def reference_to_node(node: Node) -> ObjectReference:
     )
 
 
+def runs_something(host: BareMetalHost) -> bool:
+    """Whether what was installed can be expected to run. In a state that nobody knows, nothing can."""
+    return host.status.provisioning.state in _RUNS
+
+
 def is_waiting(machine: Machine) -> bool:
     """Whether it says that there is no host for it."""
     return machine.status.error_reason == ErrorReason.INSUFFICIENT_RESOURCES
@@ -127,9 +132,7 @@ def is_waiting(machine: Machine) -> bool:
 def _phase(host: BareMetalHost, node: Node | None) -> str:
     if node is not None:
         return str(Phase.RUNNING)
-    # As it is written: one that nobody knows is not one in which something runs.
-    runs = host.status.provisioning.state in _RUNS
-    return str(Phase.PROVISIONED if runs else Phase.PROVISIONING)
+    return str(Phase.PROVISIONED if runs_something(host) else Phase.PROVISIONING)
 
 
 def _wrong(before: MachineStatus, phase: Phase, reason: str, message: str) -> MachineStatus:

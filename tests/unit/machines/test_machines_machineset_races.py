@@ -8,12 +8,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 import pytest_asyncio
-from claiming_wire import Letter, Wire, WiredClient
+from claiming_wire import Fate, Letter, Wire, WiredClient
 from keeping_room import PATIENCE, Room, an_empty_room, names
 
 from ingot.api.machine import MACHINE_SETS, MACHINES, Machine
 from ingot.embedded.server import Running, serve
 from ingot.kube import Change, Client, Informer, config
+from ingot.machines.machineset.naming import NUMBERS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -79,6 +80,11 @@ class Scene:
         found, self.post[:] = list(self.post), []
         return found
 
+    async def deliver(self, count: int) -> None:
+        """That many letters, and whatever else lies there."""
+        for letter in await self.letters(count):
+            await letter.meet("delivered", self.room.client)
+
     async def end(self) -> None:
         for letter in self.post:
             await letter.meet("lost", self.room.client)
@@ -143,14 +149,22 @@ async def test_with_a_cache_that_lags_behind_nothing_is_made_twice_and_nothing_d
     assert scene.witness.ever == first
 
 
-async def test_a_creation_whose_answer_is_lost_is_not_repeated(scene: Scene) -> None:
+@pytest.mark.parametrize("fate", ["delivered", "unanswered", "lost"])
+async def test_a_creation_whose_answer_is_lost_is_not_repeated(scene: Scene, fate: Fate) -> None:
+    """`fate`: of what is written before."""
     _, wire = await scene.keeper()
     wire.slow = True
     await scene.room.a_set(replicas=4)
+    (intention,) = await scene.letters(1)
+    assert NUMBERS in intention.what
+    await intention.meet(fate, scene.room.client)
+    if fate == "lost":
+        await scene.deliver(1)
     for letter in await scene.letters(4):
         assert letter.what.startswith("create Machine")
         await letter.meet("unanswered", scene.room.client)
     wire.slow = False
+    await scene.deliver(0)
     await scene.room.settled(count=4)
     assert len(scene.witness.ever) == 4
 
@@ -161,6 +175,7 @@ async def test_what_a_dead_process_sent_makes_no_machine_that_another_has_made_m
     dead, wire = await scene.keeper()
     wire.slow = True
     await scene.room.a_set(replicas=5)
+    await scene.deliver(1)
     late = await scene.letters(5)
     wire.dead = True
     await dead.stop()
@@ -172,6 +187,19 @@ async def test_what_a_dead_process_sent_makes_no_machine_that_another_has_made_m
     assert len(await scene.room.machines()) == 5
     await scene.until(lambda: len(scene.witness.ever) == 5)
     assert scene.witness.most == 5
+
+
+async def test_a_machine_that_is_made_in_place_of_one_that_is_gone_has_another_name(scene: Scene) -> None:
+    keeper, _ = await scene.keeper()
+    await scene.room.a_set(replicas=1)
+    await scene.room.settled(count=1)
+    await keeper.stop()
+    (gone,) = await scene.room.machines()
+    await scene.room.client.delete(MACHINES, gone.key)
+    await scene.room.gone(MACHINES, gone.metadata.name)
+    await scene.keeper()
+    (other,) = await scene.room.until_machines(bool)
+    assert other.metadata.name != gone.metadata.name
 
 
 @pytest.mark.parametrize("heard", [True, False])

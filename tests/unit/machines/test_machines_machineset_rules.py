@@ -20,10 +20,10 @@ from ingot.machines.machineset.members import (
     joining,
     leaving,
     new_machine,
-    new_names,
     sorted_out,
     too_many,
 )
+from ingot.machines.machineset.naming import NUMBERS, Numbers, name_of, noted, numbers_of, plan
 from ingot.machines.machineset.selecting import members_of, selection, text_of
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -214,27 +214,67 @@ def test_a_machine_is_well_when_its_node_is_ready_and_nothing_is_wrong(
 # New machines
 
 
-@given(
-    taken=st.integers(0, 12),
-    count=st.integers(0, 12),
-    name=st.from_regex(r"[a-z][a-z0-9-]{0,80}[a-z0-9]", fullmatch=True),
+def numbered(text: str, name: str = "workers", uid: str = "set-1") -> MachineSet:
+    found: MachineSet = made(
+        MachineSet, {"metadata": {"name": name, "uid": uid, "annotations": {NUMBERS: text} if text else {}}}
+    )
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("", Numbers(0, 0)),
+        ("3", Numbers(3, 3)),
+        ("3-5", Numbers(3, 5)),
+        ("5-3", Numbers(3, 3)),
+        ("three", Numbers(0, 0)),
+        ("-3", Numbers(0, 0)),
+    ],
 )
-def test_new_names_are_new_fit_into_a_label_and_are_the_same_for_everybody(
-    taken: int, count: int, name: str
+def test_numbers_are_read_from_what_is_written(text: str, numbers: Numbers) -> None:
+    assert numbers_of(numbered(text)) == numbers
+
+
+@given(begun=st.integers(0, 20), more=st.integers(0, 20))
+def test_numbers_that_were_written_are_read_again(begun: int, more: int) -> None:
+    numbers = Numbers(begun, begun + more)
+    assert numbers_of(numbered(noted(numbers)["metadata"]["annotations"][NUMBERS])) == numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "taken", "count", "after", "numbers"),
+    [
+        ("", [], 2, Numbers(0, 2), [0, 1]),
+        # What was begun and is not there comes first, and what was used is not used again.
+        ("3", [0, 1], 2, Numbers(3, 5), [3, 4]),
+        ("3-5", [3], 1, Numbers(3, 5), [4]),
+        ("3-5", [3], 2, Numbers(3, 6), [4, 5]),
+        ("3-5", [3, 4], 1, Numbers(5, 6), [5]),
+        ("3-5", [], 1, Numbers(3, 5), [3]),
+        # Somebody removed the annotation, or uses one of the names.
+        ("", [0, 1, 2], 1, Numbers(0, 4), [3]),
+    ],
+)
+def test_the_next_machines_are_those_that_were_begun_and_then_new_ones(
+    text: str, taken: list[int], count: int, after: Numbers, numbers: list[int]
 ) -> None:
-    of = made(MachineSet, {"metadata": {"name": name, "namespace": "m", "uid": "u"}})
-    before = new_names(of, [], taken)
-    found = new_names(of, before, count)
-    assert len(set(found)) == count
-    assert not set(found) & set(before)
-    assert [*before, *found] == new_names(of, [], taken + count)
-    assert all(len(one) <= 63 for one in found)
+    of = numbered(text)
+    found = plan(of, {name_of(of, number) for number in taken}, count)
+    assert found == (after, [name_of(of, number) for number in numbers])
+
+
+@given(name=st.from_regex(r"[a-z][a-z0-9.-]{0,80}[a-z0-9]", fullmatch=True), number=st.integers(0, 10**9))
+def test_a_name_fits_into_a_label_and_says_whose_machine_it_is(name: str, number: int) -> None:
+    found = name_of(numbered("", name), number)
+    assert len(found) <= 63
+    assert found.startswith(name[:20].rstrip("-."))
+    assert ".-" not in found[len(name[:57].rstrip("-.")) :]
 
 
 def test_sets_of_the_same_name_one_after_the_other_use_other_names() -> None:
-    one = made(MachineSet, {"metadata": {"name": "w", "uid": "u1"}})
-    other = made(MachineSet, {"metadata": {"name": "w", "uid": "u2"}})
-    assert not set(new_names(one, [], 20)) & set(new_names(other, [], 20))
+    one, other = (set(plan(numbered("", uid=uid), (), 20)[1]) for uid in ("u1", "u2"))
+    assert not one & other
 
 
 def test_a_new_machine_has_what_the_template_has_and_its_owner() -> None:
@@ -268,48 +308,98 @@ def test_a_new_machine_has_what_the_template_has_and_its_owner() -> None:
 
 
 class World:
-    """An API with the machines of one set, and processes that each look, decide, and write when they come to it."""
+    """An API with one set and its machines. Those who keep it look, write what they mean to do, and do it, one by one."""
 
     def __init__(self, replicas: int) -> None:
-        self.of = a_set(replicas=replicas)
+        self.replicas = replicas
+        self.text, self.version = "", 0
         self.live: set[str] = set()
         self.going: set[str] = set()
 
-    def look(self) -> list[str]:
-        missing = self.of.spec.replicas - len(self.live)
-        return new_names(self.of, self.live | self.going, max(0, missing))
+    def write(self, numbers: Numbers, version: int) -> bool:
+        """Guarded by the version, as every patch."""
+        if version != self.version:
+            return False
+        self.text, self.version = noted(numbers)["metadata"]["annotations"][NUMBERS], version + 1
+        return True
 
     def create(self, name: str) -> None:
         if name not in self.live | self.going:
             self.live.add(name)
 
 
+class Keeper:
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.seen: tuple[str, int, frozenset[str], int] | None = None
+        self.names: list[str] = []
+        self.numbers, self.version = Numbers(), -1
+
+    def look(self) -> None:
+        world = self.world
+        missing = world.replicas - len(world.live)
+        self.seen = (world.text, world.version, frozenset(world.live | world.going), missing)
+        self.names = []
+
+    def note(self) -> None:
+        if self.seen is None:
+            return
+        text, version, taken, missing = self.seen
+        self.seen = None
+        self.numbers, names = plan(numbered(text), taken, max(0, missing))
+        if self.numbers != numbers_of(numbered(text)):
+            if not self.world.write(self.numbers, version):
+                return
+            version += 1
+        self.names, self.version = names, version
+
+    def make(self, which: int) -> None:
+        if self.names:
+            self.world.create(self.names.pop(which % len(self.names)))
+            if not self.names:
+                self.world.write(self.numbers.settled, self.version)
+
+
 @given(
-    replicas=st.integers(0, 5),
+    replicas=st.integers(0, 4),
     acts=st.lists(
-        st.tuples(st.sampled_from(["look", "write", "die", "delete"]), st.integers(0, 2), st.integers(0, 9)),
-        max_size=60,
+        st.tuples(
+            st.sampled_from(["look", "note", "make", "make", "die", "delete", "end"]),
+            st.integers(0, 2),
+            st.integers(0, 9),
+        ),
+        max_size=80,
     ),
 )
 def test_however_slow_forgetful_and_many_those_are_who_keep_a_set_it_never_has_a_machine_too_many(
     replicas: int, acts: list[tuple[str, int, int]]
 ) -> None:
     world = World(replicas)
-    plans: list[list[str]] = [[], [], []]
+    keepers = [Keeper(world) for _ in range(3)]
     for act, who, which in acts:
+        keeper = keepers[who]
         if act == "look":
-            plans[who] = world.look()
-        elif act == "write" and plans[who]:
-            world.create(plans[who].pop(which % len(plans[who])))
+            keeper.look()
+        elif act == "note":
+            keeper.note()
+        elif act == "make":
+            keeper.make(which)
         elif act == "die":
-            plans[who] = []
+            keepers[who] = Keeper(world)
         elif act == "delete" and world.live:
-            gone = sorted(world.live)[which % len(world.live)]
-            world.live.discard(gone)
-            world.going.add(gone)
+            going = sorted(world.live)[which % len(world.live)]
+            world.live.discard(going)
+            world.going.add(going)
+        elif act == "end" and all(one.seen is None for one in keepers):
+            # A machine takes longer to go than a request takes on its way.
+            world.going -= {name for name in world.going if not any(name in one.names for one in keepers)}
         assert len(world.live) <= replicas
-    for name in world.look():
-        world.create(name)
+    keeper = Keeper(world)
+    while len(world.live) < replicas:
+        keeper.look()
+        keeper.note()
+        while keeper.names:
+            keeper.make(0)
     assert len(world.live) == replicas
 
 

@@ -1,14 +1,8 @@
-"""Who belongs to a MachineSet, who is to join it and who to leave, who goes first, and what new ones look like. Pure.
-
-**Names say who is meant.** The name of a machine follows from the UID of its set and the number of its slot, and the next one
-takes the first slot whose name is free. So a creation that is repeated, because its answer was lost, because the process was
-killed, or because two processes do the same, asks for a name that exists: the API refuses it instead of making another machine.
-"""
+"""Who belongs to a MachineSet, who is to join it and who to leave, who goes first, and what new ones look like. Pure."""
 
 from __future__ import annotations
 
 import hashlib
-import itertools
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,10 +15,6 @@ from ingot.machines.demands import Demands
 
 DELETE_FIRST: Final = ("machine.openshift.io/delete-machine", "cluster.x-k8s.io/delete-machine")
 """Annotations on a Machine that is to go when the set gets smaller; any value."""
-_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
-_SUFFIX: Final = 5
-_LONGEST_NAME: Final = 63
-"""So that it can be a label, and the name of a host in a network."""
 _LONG_AGO: Final = datetime.fromtimestamp(0, UTC)
 
 IsWell = Callable[[Machine], bool]
@@ -112,31 +102,6 @@ def too_many(
         return not is_marked, is_well(machine), turn, lot, metadata.name
 
     return sorted(machines, key=order)[:count]
-
-
-# New ones
-
-
-def new_names(machine_set: MachineSet, taken: Collection[str], count: int) -> list[str]:
-    """Names for so many new machines: those of the first slots that are free."""
-    stem = machine_set.metadata.name[: _LONGEST_NAME - _SUFFIX - 1].rstrip("-.")
-    names: dict[str, None] = {}
-    for slot in itertools.count():
-        if len(names) >= count:
-            break
-        name = f"{stem}-{_suffix(machine_set.metadata.uid, slot)}"
-        if name not in taken:
-            names[name] = None
-    return list(names)
-
-
-def _suffix(uid: str, slot: int) -> str:
-    number = int.from_bytes(hashlib.blake2b(f"{uid}/{slot}".encode(), digest_size=8).digest())
-    letters = []
-    for _ in range(_SUFFIX):
-        number, letter = divmod(number, len(_LETTERS))
-        letters.append(_LETTERS[letter])
-    return "".join(letters)
 
 
 def new_machine(machine_set: MachineSet, name: str) -> dict[str, Any]:

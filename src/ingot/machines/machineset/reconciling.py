@@ -20,6 +20,7 @@ from ingot.machines.machineset.autoscaling import Unclear, hosts_for, hosts_want
 from ingot.machines.machineset.counting import counted, status_patch
 from ingot.machines.machineset.known import VOICE, Known
 from ingot.machines.machineset.members import sorted_out
+from ingot.machines.machineset.naming import numbers_of
 from ingot.machines.machineset.selecting import members_of, selection
 from ingot.machines.machineset.settling import Changed, Settler
 from ingot.machines.machineset.whose import Whose
@@ -111,7 +112,7 @@ class MachineSetReconciler:
         try:
             fits = members_of(machine_set)
             members = sorted_out(self._known.machines.items(), machine_set, fits)
-            if not members.is_settled(machine_set.spec.replicas):
+            if not (members.is_settled(machine_set.spec.replicas) and numbers_of(machine_set).are_settled):
                 machine_set, trouble = await self._settler.settle(machine_set)
                 fits = members_of(machine_set)
         except UnusableSelector as error:

@@ -2,14 +2,14 @@
 
 Before any of it the set and its machines are read from the API: a cache that lags behind would make machines that are there
 already, or delete those of a set that has just been made larger. That is one get and one list for each time that something is
-to be done, and nothing has to be remembered from one process to the next. What two processes do at the same time is settled by
-the names of machines (see `members`), by UIDs, and by the versions that patches carry.
+to be done. What two processes do at the same time, or one after the other's death, is settled by the names of machines
+(`naming`), by UIDs, and by the versions that patches carry.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, Final, Literal, TypeVar
 
 from ingot.api.machine import MACHINE_SETS, MACHINES, Machine, MachineSet
@@ -20,10 +20,10 @@ from ingot.machines.machineset.members import (
     joining,
     leaving,
     new_machine,
-    new_names,
     sorted_out,
     too_many,
 )
+from ingot.machines.machineset.naming import Numbers, noted, numbers_of, plan
 from ingot.machines.machineset.selecting import members_of
 
 TOGETHER: Final = 16
@@ -49,8 +49,7 @@ class Settler:
         await self._have_join_and_leave(machine_set, members)
         missing = members.missing(machine_set.spec.replicas)
         if missing > 0:
-            names = new_names(machine_set, {machine.metadata.name for machine in machines}, missing)
-            return machine_set, await self._make(machine_set, names)
+            return await self._make(machine_set, {machine.metadata.name for machine in machines}, missing)
         if missing < 0:
             leaving_first = too_many(
                 [*members.ours, *members.orphans],
@@ -59,7 +58,7 @@ class Settler:
                 is_well=self._known.is_well,
             )
             await self._in_batches(machine_set, leaving_first, self._delete)
-        return machine_set, ""
+        return await self._note(machine_set, numbers_of(machine_set).settled), ""
 
     async def _look_again(self, seen: MachineSet) -> tuple[MachineSet, Sequence[Machine]]:
         """The set and all machines of its namespace, as the API has them now."""
@@ -94,15 +93,35 @@ class Settler:
             raise Changed(f"Machine {machine.metadata.name} is gone") from None
         self._known.machines.observe(written)
 
-    async def _make(self, machine_set: MachineSet, names: Sequence[str]) -> str:
+    async def _make(
+        self, machine_set: MachineSet, taken: Collection[str], count: int
+    ) -> tuple[MachineSet, str]:
+        """The set as it is afterwards, and why the API takes no such machine."""
+        numbers, names = plan(machine_set, taken, count)
+        machine_set = await self._note(machine_set, numbers)
         try:
             await self._in_batches(machine_set, names, self._create)
         except Invalid as error:
             self._tell(
                 machine_set, "FailedCreate", f"No machine can be made: {error.message}", type="Warning"
             )
-            return f"The API takes no Machine that is made from spec.template: {error.message}"
-        return ""
+            return (
+                machine_set,
+                f"The API takes no Machine that is made from spec.template: {error.message}",
+            )
+        return await self._note(machine_set, numbers.settled), ""
+
+    async def _note(self, machine_set: MachineSet, numbers: Numbers) -> MachineSet:
+        if numbers == numbers_of(machine_set):
+            return machine_set
+        written = await self._client.patch(
+            MACHINE_SETS,
+            machine_set.key,
+            noted(numbers),
+            resource_version=machine_set.metadata.resource_version,
+        )
+        self._known.sets.observe(written)
+        return written
 
     async def _create(self, machine_set: MachineSet, name: str) -> None:
         try:

@@ -52,7 +52,10 @@ class MachineSetSpec(Model):
     """How many machines, and what they look like."""
 
     delete_policy: Annotated[
-        DeletePolicy | None, doc("Which machines go first when there are too many; Random when absent.")
+        DeletePolicy | None,
+        doc(
+            "Which machines go first when there are too many, after those that are marked or not well; Newest when absent."
+        ),
     ] = None
     min_ready_seconds: Annotated[
         int, doc("How long a machine has to be ready before it counts as available.", format="int32")

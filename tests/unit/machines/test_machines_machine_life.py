@@ -134,6 +134,22 @@ async def test_without_a_host_a_machine_says_so_and_takes_the_next_one(room: Roo
     assert await room.hosts_of("m1") == ["h1"]
 
 
+async def test_of_those_who_wait_one_is_looked_at_for_one_host(room: Room) -> None:
+    async with room.operator() as operator:
+        keys = [await room.machine(f"m{number}") for number in range(4)]
+        for key in keys:
+            await room.until(key, lambda machine: machine.status.error_reason == "InsufficientResources")
+        begun = len(operator.pen.writes)
+        taken = await room.until_host(await room.host(), lambda host: host.spec.consumer_ref is not None)
+        has = room.key(consumer(taken))
+        await room.until(has, lambda machine: bool(machine.status.addresses))
+        # Nobody else wrote anything, not even why there is still no host.
+        assert operator.pen.writes[begun:] == ["Machine", "BareMetalHost", "Machine", "Machine/status"]
+        assert len(operator.waiting) == 3
+        await operator.once(next(key for key in keys if key != has))
+        assert len(operator.pen.writes) == begun + 4
+
+
 async def test_what_is_installed_can_come_from_the_default_of_the_cluster(room: Room) -> None:
     host = await room.host()
     async with room.operator():

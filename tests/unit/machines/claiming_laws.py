@@ -6,17 +6,19 @@ from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from ingot.api.baremetalhost import BareMetalHost
+from ingot.api.baremetalhost import BareMetalHost, State
 from ingot.api.hostclaim import HOST_CLAIMS, HostClaim
 from ingot.api.machine import MACHINES, Machine
 from ingot.api.meta import Key, Object, ObjectReference, Resource
 from ingot.kube import Change
 from ingot.machines.machine.linking import link_of, provider_id
-from ingot.machines.targets import is_emptied
 from ingot.machines.vacancies import claimant, why_taken
 
 Claimants = Resource[Machine] | Resource[HostClaim]
 OURS: Final = tuple(f"{kind.kind}.{kind.group} " for kind in (MACHINES, HOST_CLAIMS))
+
+BUSY: Final = (State.PREPARING, State.PROVISIONING, State.PROVISIONED, State.DEPROVISIONING)
+"""Where a host still has something of whoever had it."""
 
 
 def name_of(kind: Claimants, key: Key) -> str:
@@ -86,7 +88,7 @@ class Chronicle:
         elif was and not is_now:
             if had or has:
                 yield f"{was} left it, and it was still told to run {had or has!r}"
-            if old is not None and not is_emptied(old):
+            if old is not None and old.state in BUSY:
                 yield f"{was} left it, and it was {old.state}"
             if was not in self.sent_away:
                 yield f"{was} left it, and nobody told it to"

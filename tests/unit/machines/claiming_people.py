@@ -198,12 +198,24 @@ class People:
         with suppress(NotFound):
             await self._client.patch(HOST_CLAIMS, key, {"spec": spec})
 
+    async def want_rack(self, name: str, rack: str) -> None:
+        """A machine or a claim wants a host of this rack; any with ""."""
+        selector: dict[str, Any] = {"hostSelector": {"matchLabels": {"rack": rack or None}}}
+        kind, key = self._claimant(name)
+        spec = selector if kind is HOST_CLAIMS else {"providerSpec": {"value": selector}}
+        with suppress(NotFound):
+            await self._client.patch(kind, key, {"spec": spec})
+
     async def delete(self, name: str) -> None:
         """A machine or a claim."""
-        kind: Resource[Any] = MACHINES if name.startswith("m") else HOST_CLAIMS
-        key = Key(self.world.racks if name.startswith("m") else self.world.tenant, name)
+        kind, key = self._claimant(name)
         self._chronicle.sent_away.add(name_of(kind, key))
         await self._delete(kind, key)
+
+    def _claimant(self, name: str) -> tuple[Resource[Any], Key]:
+        if name.startswith("m"):
+            return MACHINES, Key(self.world.racks, name)
+        return HOST_CLAIMS, Key(self.world.tenant, name)
 
     async def allow(self, allowed: bool) -> None:
         """Whether the tenant may claim hosts."""

@@ -1,4 +1,4 @@
-"""Races that were once lost, or nearly: two actuators at the same Machine, step by step."""
+"""Races of two actuators for one Machine, or one claim, step by step. Each was lost by some way of claiming that looked safe."""
 
 from __future__ import annotations
 
@@ -18,68 +18,156 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield found
 
 
-@pytest.fixture
-def world(kubeconfig: Path) -> Iterator[World]:
-    made = World(kubeconfig, actuators=2)
+class Story:
+    """Two actuators, whose writes are delivered one by one."""
+
+    def __init__(self, world: World, claimant: str) -> None:
+        self.world, self.people, self.claimant = world, People(world), claimant
+        self.one, self.other = world.actuators
+
+    async def begins(self) -> None:
+        await self.people.settle_in(["h1", "h2"])
+        await self.world.settle()
+
+    async def appears(self, *, rack: str) -> None:
+        """Whoever wants a host of this rack, of which there is one in each; any with ""."""
+        if self.claimant.startswith("m"):
+            await self.people.create_machine(self.claimant, rack=rack, letter="a")
+        else:
+            await self.people.create_claim(self.claimant, rack=rack, letter="a", words=False)
+        await self.world.settle()
+
+    async def wants(self, rack: str) -> None:
+        await self.people.want_rack(self.claimant, rack)
+
+    async def writes_of(self, word: str) -> None:
+        """Deliver what is written to this object until nothing is, or until something else has to come first."""
+        while (number := self._letter(word)) is not None:
+            await self.world.deliver(number, "delivered")
+            await self.world.settle()
+
+    async def the_next_write_of(self, word: str) -> None:
+        number = self._letter(word)
+        assert number is not None, [letter.what for letter in self.world.post]
+        await self.world.deliver(number, "delivered")
+        await self.world.settle()
+
+    async def goes_on_to(self, word: str) -> None:
+        """Deliver whatever comes until something is to be written to this object."""
+        for _ in range(10):
+            if self._letter(word) is not None:
+                return
+            await self.world.deliver(0, "delivered")
+            await self.world.settle()
+        raise AssertionError(f"{word} is never written")
+
+    async def ends(self) -> None:
+        for _ in range(50):
+            if not self.world.post:
+                return
+            await self.world.deliver(0, "delivered")
+            await self.world.settle()
+
+    def _letter(self, word: str) -> int | None:
+        return next((n for n, letter in enumerate(self.world.post) if word in letter.what), None)
+
+
+@pytest.fixture(params=["m1", "c1"], ids=["Machine", "HostClaim"])
+def story(kubeconfig: Path, request: pytest.FixtureRequest) -> Iterator[Story]:
+    world = World(kubeconfig, actuators=2)
     try:
-        yield made
-        assert not (broken := made.chronicle.broken()), "\n".join(broken)
-        assert not made.complaints.heard, "\n".join(made.complaints.heard)
+        yield Story(world, request.param)
+        assert not (broken := world.chronicle.broken()), "\n".join(broken)
+        assert not world.complaints.heard, "\n".join(world.complaints.heard)
     finally:
-        made.close()
+        world.close()
 
 
-def test_an_intention_is_not_given_up_because_of_what_a_cache_remembers(world: World) -> None:
-    """One is about to take the host, another believes that it is still paused, and turns to the next."""
-    people, (one, other) = People(world), world.actuators
+def test_an_intention_is_not_given_up_because_of_what_a_cache_remembers(story: Story) -> None:
+    """One is about to take the host; another believes that it is still paused, and turns to the next."""
 
-    async def story() -> None:
-        await people.settle_in(["h1", "h2"])
-        await people.befall("h1", "paused")
-        await world.settle()
-        other.wire.hold_back("BareMetalHost")
-        other.wire.hold_back("Machine")
-        await people.cure("h1")
-        await world.settle()
-        one.wire.slow = True
-        await people.create_machine("m1", rack="a", letter="a")
-        await world.settle()
-        await world.deliver(0, "delivered")
-        await world.settle()
-        assert "BareMetalHost h1" in world.post[0].what
-        await people.edit_machine("m1", rack="b", letter="a")
-        other.wire.let_through("Machine", None)
-        await world.settle()
-        await world.deliver(0, "delivered")
-        await world.settle()
+    async def told() -> None:
+        await story.begins()
+        await story.people.befall("h1", "paused")
+        await story.world.settle()
+        for kind in ("BareMetalHost", "Machine", "HostClaim"):
+            story.other.wire.hold_back(kind)
+        await story.people.cure("h1")
+        await story.world.settle()
+        story.one.wire.slow = True
+        await story.appears(rack="a")
+        await story.goes_on_to("BareMetalHost h1")
+        await story.wants("b")
+        for kind in ("Machine", "HostClaim"):
+            story.other.wire.let_through(kind, None)
+        await story.world.settle()
+        await story.ends()
 
-    world.run(story())
+    story.world.run(told())
 
 
-def test_a_host_that_becomes_free_again_is_not_taken_after_the_machine_turned_to_another(
-    world: World,
-) -> None:
-    """One gives up a host that is paused; before that is written, the host is free again and another takes it up."""
-    people, (one, other) = People(world), world.actuators
+def test_two_that_know_different_hosts_take_one_of_them(story: Story) -> None:
+    """One knows only of the first host that it is free, another only of the second."""
 
-    async def story() -> None:
-        await people.settle_in(["h1", "h2"])
-        # One dies between the intention and the host.
-        one.wire.doom, other.wire.slow = 2, True
-        await people.create_machine("m1", rack="a", letter="a")
-        await world.settle()
-        world.post.clear()
-        await world.kill(1)
-        await people.befall("h1", "paused")
-        world.actuators[0].wire.slow = world.actuators[1].wire.slow = True
-        # Both want to turn to h2; both writes are on their way.
-        await people.edit_machine("m1", rack="b", letter="a")
-        await world.settle()
-        world.actuators[1].wire.hold_back("BareMetalHost")
-        await people.cure("h1")
-        await world.settle()
-        while world.post:
-            await world.deliver(0, "delivered")
-            await world.settle()
+    async def told() -> None:
+        await story.begins()
+        await story.people.befall("h1", "paused")
+        await story.world.settle()
+        story.other.wire.hold_back("BareMetalHost")
+        await story.people.cure("h1")
+        await story.people.befall("h2", "paused")
+        await story.world.settle()
+        story.one.wire.hold_back("BareMetalHost")
+        await story.people.cure("h2")
+        story.one.wire.slow = story.other.wire.slow = True
+        await story.appears(rack="")
+        await story.ends()
 
-    world.run(story())
+    story.world.run(told())
+
+
+def test_a_host_that_is_free_again_is_not_taken_for_who_turns_to_another(story: Story) -> None:
+    """One turns away from a host that was paused. Before that is written, the host is free again, and another takes it up."""
+
+    async def told() -> None:
+        await story.begins()
+        for kind in ("Machine", "HostClaim"):
+            story.other.wire.hold_back(kind)
+        story.one.wire.slow = True
+        await story.appears(rack="a")
+        await story.goes_on_to("BareMetalHost h1")
+        await story.people.befall("h1", "paused")
+        await story.wants("b")
+        await story.the_next_write_of("BareMetalHost h1")
+        await story.people.cure("h1")
+        story.other.wire.slow = True
+        for kind in ("Machine", "HostClaim"):
+            story.other.wire.let_through(kind, None)
+        await story.world.settle()
+        await story.writes_of("BareMetalHost h1")
+        await story.ends()
+
+    story.world.run(told())
+
+
+def test_who_is_gone_takes_nothing_and_neither_does_its_successor_twice(story: Story) -> None:
+    """One is about to take a host for somebody who is deleted, and made anew under the same name, meanwhile."""
+
+    async def told() -> None:
+        await story.begins()
+        story.one.wire.slow = True
+        story.other.wire.hold_back("BareMetalHost")
+        for kind in ("Machine", "HostClaim"):
+            story.other.wire.hold_back(kind)
+        await story.appears(rack="a")
+        await story.goes_on_to("BareMetalHost h1")
+        for kind in ("Machine", "HostClaim"):
+            story.one.wire.hold_back(kind)
+        await story.people.delete(story.claimant)
+        for kind in ("Machine", "HostClaim"):
+            story.other.wire.let_through(kind, None)
+        await story.world.settle()
+        await story.appears(rack="b")
+        await story.ends()
+
+    story.world.run(told())

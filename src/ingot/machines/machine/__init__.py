@@ -10,7 +10,8 @@ The way of a Machine, which is also the order in which to read:
     lull         when it has time to tell
     telling      what its status says
     news         what is worth an Event
-    nodes        the Node that it becomes
+    nodes        the Node that it becomes: which it is, what it has to know
+    joining      how that is told, and its end
     leaving      how it goes
 
 Below all: `linking` (which host is whose, as both sides write it down), `records` (the Machines in the API), `metrics`.

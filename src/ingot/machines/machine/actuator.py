@@ -13,17 +13,17 @@ from datetime import datetime
 from typing import Final
 
 from ingot.api.baremetalhost import BareMetalHost
-from ingot.api.core import NODES, Node
+from ingot.api.core import Node
 from ingot.api.machine import Machine
 from ingot.api.meta import Key
-from ingot.kube import Again, Client, Conflict, Done, EventRecorder, Informer, Invalid, NotFound
+from ingot.kube import Again, Client, Conflict, Done, EventRecorder, Informer, Invalid
 from ingot.machines.defaults import TargetDefaults
-from ingot.machines.machine.claiming import TRIES, Claimed, Claimer, Crowded, NoHost
+from ingot.machines.machine.claiming import TRIES, Claimed, Claimer, Crowded, NoHost, refused
+from ingot.machines.machine.joining import Joiner
 from ingot.machines.machine.leaving import Leaver, hooked
 from ingot.machines.machine.linking import consumer_of, consumer_of_key
 from ingot.machines.machine.lull import Lull
 from ingot.machines.machine.news import news_of
-from ingot.machines.machine.nodes import addresses_to_go_by, node_of, node_patch
 from ingot.machines.machine.records import Records
 from ingot.machines.machine.standing import Has, loss, possession, says_whose
 from ingot.machines.machine.telling import (
@@ -34,7 +34,6 @@ from ingot.machines.machine.telling import (
     Unusable,
     Waiting,
     is_waiting,
-    runs_something,
     status_of,
     status_patch,
 )
@@ -68,17 +67,17 @@ class Actuator:
     ) -> None:
         """`wake` has a Machine looked at again."""
         self.records: Final = Records(client, machines)
-        self._client = client
+        self.retargeted: Final[set[Key]] = set()
+        """Machines whose provider spec has come to say something else about what is installed."""
         self._recorder = recorder
         self._pool = pool
-        self._machines = machines
-        self._nodes = nodes
         self._defaults = defaults
         self._waiting = waiting
         self._wake = wake
         self._clock = clock
         self._claimer = Claimer(self.records, pool)
-        self._leaver = Leaver(client, recorder, records=self.records, pool=pool, nodes=nodes)
+        self._joiner = Joiner(client, recorder, machines=machines, nodes=nodes)
+        self._leaver = Leaver(recorder, records=self.records, pool=pool, joiner=self._joiner)
         self._lull = Lull(quiet)
         self._explained: dict[Key, float] = {}
 
@@ -150,6 +149,7 @@ class Actuator:
 
     async def _keep(self, machine: Machine, host: BareMetalHost) -> Done | Again:
         self._stop_waiting(machine.key)
+        self._say_that_it_stays(machine)
         if says_whose(possession(machine, host)):
             # Written on the word of a cache, it would be said of a host that is somebody else's by now.
             fresh = await self._pool.look_again(host.key)
@@ -161,17 +161,22 @@ class Actuator:
     async def _have(self, machine: Machine, host: BareMetalHost) -> Done | Again:
         """The host is known to be the Machine's."""
         if not is_told_what_to_run(host):
-            wanted = wanted_of(machine, self._defaults.resolve)
-            if isinstance(wanted, Unusable):
-                return await self._unusable(machine, wanted)
-            host = await self._tell_again(machine, host, wanted)
+            told = await self._tell_again(machine, host)
+            if isinstance(told, Unusable):
+                return await self._unusable(machine, told)
+            host = told
         return await self._settle(machine, host)
 
-    async def _tell_again(self, machine: Machine, host: BareMetalHost, wanted: Wanted) -> BareMetalHost:
+    async def _tell_again(self, machine: Machine, host: BareMetalHost) -> BareMetalHost | Unusable:
         """Somebody took away what the host was to run. As long as there is a Machine, it has a say."""
+        wanted = wanted_of(machine, self._defaults.resolve)
+        if isinstance(wanted, Unusable):
+            return wanted
         await self.records.still_as(machine)
         try:
             return await self._pool.make(host, keeping(host, wanted))
+        except Invalid as error:
+            return refused(host, error)
         except Conflict:
             await self._pool.look_again(host.key)
             raise
@@ -183,47 +188,16 @@ class Actuator:
             self._lull.claimed(machine.key)
         if (wait := self._lull.wait(machine.key)) > 0:
             return Again(wait, "others are being given their hosts")
-        if (node := self._node(machine, host)) is not None:
-            await self._link(machine, node)
+        node = await self._joiner.join(machine, host)
         machine = await self.records.write(machine, possession(machine, host))
         await self._tell(machine, Found(host, node))
         return Done()
-
-    def _node(self, machine: Machine, host: BareMetalHost) -> Node | None:
-        addresses: list[str] = []
-        if runs_something(host):
-            addresses = addresses_to_go_by(status_of(machine.status, Found(host)), machine, self._machines)
-        return node_of(machine, self._nodes, provider_id=machine.spec.provider_id, addresses=addresses)
 
     async def _lost(self, machine: Machine, lost: Lost) -> Done:
         self._stop_waiting(machine.key)
         machine = await self.records.write(machine, loss(machine))
         await self._tell(machine, lost)
         return Done()
-
-    async def _link(self, machine: Machine, node: Node) -> None:
-        patch = node_patch(machine, node)
-        if not patch or node.metadata.deletion_timestamp is not None:
-            return
-        try:
-            written = await self._client.patch(
-                NODES, node.key, patch, resource_version=node.metadata.resource_version
-            )
-        except NotFound:
-            return
-        except Conflict:
-            # A Node says something every few seconds, and the watch may lag behind.
-            self._nodes.observe(await self._client.get(NODES, node.key))
-            raise
-        except Invalid as error:
-            self._recorder.record(
-                machine,
-                type="Warning",
-                reason="NodeRefused",
-                message=f"Node {node.key} cannot be told what it has from its Machine: {error.message}",
-            )
-        else:
-            self._nodes.observe(written)
 
     # Telling
 
@@ -238,6 +212,17 @@ class Actuator:
             self._recorder.record(machine, type=news.type, reason=news.reason, message=news.message)
         return machine
 
+    def _say_that_it_stays(self, machine: Machine) -> None:
+        if machine.key in self.retargeted:
+            self.retargeted.discard(machine.key)
+            self._recorder.record(
+                machine,
+                type="Warning",
+                reason="TargetUnchanged",
+                message="spec.providerSpec.value says something else now about what is installed. The host of this Machine "
+                "keeps what it has; to have it installed anew, delete the Machine and make another.",
+            )
+
     def _stop_waiting(self, key: Key) -> None:
         self._waiting.leave(claimant(consumer_of_key(key)))
         self._explained.pop(key, None)
@@ -246,4 +231,5 @@ class Actuator:
         self._stop_waiting(key)
         self._lull.forget(key)
         self._leaver.forget(key)
+        self.retargeted.discard(key)
         self.records.forget(key)

@@ -112,12 +112,14 @@ class Claimer:
             return None
         except Invalid as error:
             CLAIMS.labels("refused").inc()
-            return Unusable(
-                f"BareMetalHost {host.key} cannot have what the Machine wants installed: {error.message}"
-            )
+            return refused(host, error)
 
     def _counted(self, machine: Machine, host: BareMetalHost) -> Claimed:
         CLAIMS.labels("claimed").inc()
         if (created := machine.metadata.creation_timestamp) is not None:
             CLAIM_TIME.observe(max(0.0, (now() - created).total_seconds()))
         return Claimed(machine, host)
+
+
+def refused(host: BareMetalHost, error: Invalid) -> Unusable:
+    return Unusable(f"BareMetalHost {host.key} cannot have what the Machine wants installed: {error.message}")

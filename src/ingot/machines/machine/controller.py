@@ -70,13 +70,7 @@ def controller(
     def spec_changed(change: Change[Machine]) -> None:
         old, new = change.old, change.new
         if old is not None and new is not None and new.spec.provider_id and is_another_target(old, new):
-            recorder.record(
-                new,
-                type="Warning",
-                reason="TargetUnchanged",
-                message="spec.providerSpec.value says something else now about what is installed. The host of this Machine "
-                "keeps what it has; to have it installed anew, delete the Machine and make another.",
-            )
+            actuator.retargeted.add(change.key)
 
     def defaults_changed() -> None:
         for machine in machines.items():

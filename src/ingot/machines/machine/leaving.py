@@ -7,17 +7,15 @@ writing, so that nobody takes it for the Machine after that.
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any, Final, Literal
 
 from ingot.api.baremetalhost import Annotation, BareMetalHost, UnknownState
-from ingot.api.core import NODES, Node
 from ingot.api.machine import FINALIZER, Machine
 from ingot.api.meta import Key
-from ingot.kube import Again, Client, Conflict, Done, EventRecorder, Informer, NotFound
+from ingot.kube import Again, Conflict, Done, EventRecorder, NotFound
 from ingot.machines.machine.claiming import hosts_of
+from ingot.machines.machine.joining import Joiner
 from ingot.machines.machine.linking import consumer_of, link_of
-from ingot.machines.machine.nodes import node_of, without_legacy_finalizer
 from ingot.machines.machine.records import Records
 from ingot.machines.machine.standing import stands
 from ingot.machines.pool import Pool
@@ -33,18 +31,16 @@ _OURS: Final = frozenset({"image", "customDeploy", "userData", "online"})
 class Leaver:
     def __init__(
         self,
-        client: Client,
         recorder: EventRecorder,
         *,
         records: Records,
         pool: Pool,
-        nodes: Informer[Node],
+        joiner: Joiner,
     ) -> None:
-        self._client = client
         self._recorder = recorder
         self._records = records
         self._pool = pool
-        self._nodes = nodes
+        self._joiner = joiner
         self._told: dict[Key, str] = {}
         """Why the host of a Machine stays as it is, as it was said last."""
 
@@ -53,18 +49,16 @@ class Leaver:
 
     async def leave(self, machine: Machine) -> Done | Again:
         """Go on with the deletion. Raises `Conflict` where the Machine or a host has changed."""
-        if hooked(machine):
+        hosts, is_held = hosts_of(machine, self._pool), FINALIZER in machine.metadata.finalizers
+        if hooked(machine) or not (hosts or is_held):
             return Done()
-        for host in hosts_of(machine, self._pool):
+        for host in hosts:
             await self._records.still_as(machine)
             if not await self._give_back(machine, host):
                 return Again(LOOK_AGAIN, f"BareMetalHost {host.key} is being emptied")
         await self._pass_by(machine)
-        if (
-            node := node_of(machine, self._nodes, provider_id=machine.spec.provider_id, addresses=())
-        ) is not None:
-            await self._delete(node)
-        if FINALIZER in machine.metadata.finalizers:
+        await self._joiner.part(machine)
+        if is_held:
             await self._let_go(machine)
         return Done()
 
@@ -106,13 +100,6 @@ class Leaver:
         except NotFound:
             # It went before we let go of it, and the watch will say so.
             return host
-
-    async def _delete(self, node: Node) -> None:
-        if kept := without_legacy_finalizer(node):
-            await self._client.patch(NODES, node.key, kept, resource_version=node.metadata.resource_version)
-        # Conflict: another Node of the same name, which is not ours to delete.
-        with contextlib.suppress(NotFound, Conflict):
-            await self._client.delete(NODES, node.key, uid=node.metadata.uid)
 
     async def _let_go(self, machine: Machine) -> None:
         finalizers = [name for name in machine.metadata.finalizers if name != FINALIZER]

@@ -333,6 +333,21 @@ async def test_a_host_that_lost_its_image_is_told_again_as_long_as_there_is_a_ma
     assert consumer(found) == "m1"
 
 
+async def test_a_host_that_cannot_be_told_again_is_a_machine_to_be_corrected(room: Room) -> None:
+    async with room.operator():
+        key, host = await running(room)
+        wrong = {"spec": {"providerSpec": {"value": {"userData": {"name": "No Secret"}}}}}
+        await room.client.patch(MACHINES, key, wrong)
+        await room.client.patch(BARE_METAL_HOSTS, host, {"spec": {"image": None}})
+        machine = await room.until(key, phase("Failed"))
+        assert machine.status.error_reason == "InvalidConfiguration"
+        assert "spec.userData.name" in machine.status.error_message
+        mended = {"spec": {"providerSpec": {"value": {"userData": None}}}}
+        await room.client.patch(MACHINES, key, mended)
+        await room.until(key, phase("Provisioned"))
+        assert (await room.get_host(host)).spec.image is not None
+
+
 @pytest.mark.parametrize("replaced", [False, True])
 async def test_a_machine_whose_host_vanished_has_failed_and_takes_no_other(
     room: Room, replaced: bool
@@ -439,6 +454,26 @@ async def test_a_node_is_found_by_what_it_says_it_is(room: Room) -> None:
         assert machine.status.node_ref is not None
         assert machine.status.node_ref.name == other.name
         await room.until_node(other, lambda node: node.spec.provider_id == provider)
+
+
+async def test_a_node_that_cannot_be_told_everything_is_linked_all_the_same(room: Room) -> None:
+    async with room.operator():
+        key, _ = await running(room)
+        labels = {"spec": {"metadata": {"labels": {"no label!": "x"}}}}
+        await room.client.patch(MACHINES, key, labels)
+        provider = (await room.get(key)).spec.provider_id
+        node = await room.node(f"n-{room.namespace}", provider_id=provider)
+        await room.until(key, phase("Running"))
+        assert "no label!" in await room.until_event("NodeRefused")
+        # It has a finalizer by which old releases held it, and goes with its Machine nevertheless.
+        await room.client.patch(NODES, node, {"metadata": {"finalizers": ["metal3.io/capbm"]}})
+        await room.client.patch(
+            BARE_METAL_HOSTS, room.key("h1"), {"spec": {"consumerRef": None, "image": None}}
+        )
+        await room.until(key, phase("Failed"))
+        await room.client.delete(MACHINES, key)
+        await room.until_gone(MACHINES, key)
+        await room.until_gone(NODES, node)
 
 
 async def test_an_address_that_somebody_else_may_have_by_now_links_nothing(room: Room) -> None:

@@ -251,6 +251,7 @@ async def test_a_set_that_cannot_be_kept_says_why_until_it_can(room: Room) -> No
     found = await room.until(MACHINE_SETS, "workers", lambda found: bool(found.status.error_reason))
     assert found.status.error_reason == "InvalidConfiguration"
     assert "does not fit the labels" in found.status.error_message
+    assert found.status.replicas == 1
     assert len(await room.machines()) == 1
     await room.change(MACHINE_SETS, "workers", {"spec": {"selector": {"matchLabels": {"set": "workers"}}}})
     await room.until(MACHINE_SETS, "workers", lambda found: not found.status.error_reason)

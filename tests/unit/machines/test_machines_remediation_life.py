@@ -227,6 +227,9 @@ async def test_a_host_that_does_not_go_off_keeps_its_node(patient: Patient, room
     await asyncio.sleep(0.3)
     assert await room.find(NODES, patient.node) is not None
     assert await patient.marks() == {Annotation.REMEDIATION}
+    await patient.waits(minutes=6)
+    (told,) = await room.events("RemediationSlow")
+    assert "is still on, 5 minutes after" in told
 
 
 async def test_a_node_that_others_hold_is_waited_for_before_the_host_is_switched_on(

@@ -116,7 +116,9 @@ class MachineSetReconciler:
                 machine_set, trouble = await self._settler.settle(machine_set)
                 fits = members_of(machine_set)
         except UnusableSelector as error:
-            return await self._say(machine_set, [], trouble=str(error))
+            # Which are meant cannot be told; those that have the set's name on them are there all the same.
+            members = sorted_out(self._known.machines.items(), machine_set, lambda _: True)
+            return await self._say(machine_set, members.ours, trouble=str(error))
         members = sorted_out(self._known.machines.items(), machine_set, fits)
         return await self._say(machine_set, members.ours, trouble=trouble)
 

@@ -6,9 +6,9 @@ is something to wait for. Before the Node is deleted the host is read from the A
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
 from ingot.api.baremetalhost import BareMetalHost
@@ -46,8 +46,8 @@ from ingot.machines.vacancies import belongs_to
 
 LOOK_EVERY: Final = 5.0
 """Seconds between two looks at something that is waited for; mostly the news of it comes first."""
-SWITCHED_OFF_WITHIN: Final = 300.0
-"""Seconds after which somebody should know that the host is still not off."""
+SWITCHED_OFF_WITHIN: Final = timedelta(minutes=5)
+"""The time after which somebody should know that the host is still not off."""
 _MOST_STEPS: Final = 10
 _VOICE: Final = "remediation"
 
@@ -69,7 +69,7 @@ class Remediator:
         self._machines = machines
         self._nodes = nodes
         self._clock = clock
-        self._waiting: dict[Key, tuple[str, float]] = {}
+        self._waiting: dict[Key, tuple[str, datetime]] = {}
         """What each Machine waits for, and since when; of what is told once, the sentence."""
 
     async def mend(self, key: Key) -> Done | Again:
@@ -84,6 +84,8 @@ class Remediator:
                 break
             try:
                 result = await self._take(step, sight)
+            except NotFound as error:
+                result = Again(1.0, str(error))
             except Invalid as error:
                 result = self._stuck(machine, f"The API refuses it: {error.message}")
             if result is not None:
@@ -101,7 +103,8 @@ class Remediator:
         if consumer is not None and is_machine(consumer):
             machine = self._machines.get(Key(consumer.namespace, consumer.name))
         if is_kept_off_for_nobody(host, machine):
-            await self._pool.patch(host, _kept_off(None))
+            with contextlib.suppress(NotFound):
+                await self._pool.patch(host, _kept_off(None))
         return Done()
 
     # What is known
@@ -159,32 +162,32 @@ class Remediator:
         return None
 
     def _wait(self, machine: Machine, host: BareMetalHost | None, why: str) -> Again:
-        if host is not None and host.status.powered_on and KEPT_OFF in host.metadata.annotations:
-            since = self._waits_since(machine.key, why)
-            if asyncio.get_running_loop().time() - since > SWITCHED_OFF_WITHIN:
-                minutes = int(SWITCHED_OFF_WITHIN // 60)
-                self._tell(
-                    machine,
-                    "RemediationSlow",
-                    f"BareMetalHost {host.key} is still on, {minutes} minutes after it was to be switched off. Its Node stays: "
-                    "what runs there may still run. Look at what the host says, or switch it off by hand.",
-                    type="Warning",
-                )
-                self._waiting.pop(machine.key, None)
+        is_late = self._clock() - self._waits_since(machine.key, why) > SWITCHED_OFF_WITHIN
+        if is_late and host is not None and host.status.powered_on and KEPT_OFF in host.metadata.annotations:
+            minutes = SWITCHED_OFF_WITHIN // timedelta(minutes=1)
+            self._tell(
+                machine,
+                "RemediationSlow",
+                f"BareMetalHost {host.key} is still on, {minutes} minutes after it was to be switched off. Its Node stays: "
+                "what runs there may still run. Look at what the host says, or switch it off by hand.",
+                type="Warning",
+            )
+            # And again after as long, if it is still on then.
+            self._waiting.pop(machine.key, None)
         return Again(LOOK_EVERY, why)
 
     def _stuck(self, machine: Machine, why: str) -> Again:
         """Say it once, and go on looking: somebody may do something about it, or the Node may come back after all."""
-        if self._waiting.get(machine.key, ("", 0.0))[0] != why:
+        known = self._waiting.get(machine.key)
+        if known is None or known[0] != why:
             self._waits_since(machine.key, why)
             self._tell(machine, "RemediationStuck", why, type="Warning")
         return Again(LOOK_EVERY, why)
 
-    def _waits_since(self, key: Key, why: str) -> float:
-        time = asyncio.get_running_loop().time()
+    def _waits_since(self, key: Key, why: str) -> datetime:
         known = self._waiting.get(key)
         if known is None or known[0] != why:
-            self._waiting[key] = known = (why, time)
+            self._waiting[key] = known = (why, self._clock())
         return known[1]
 
     async def _delete_node(self, machine: Machine, host: BareMetalHost, node: Node) -> Again:

@@ -328,3 +328,35 @@ def test_whoever_claims_and_whatever_happens_the_laws_hold(number: int, kubeconf
         ),
     )
     seed(number)(life)()
+
+
+@pytest.mark.parametrize(("kind", "names"), [("Machine", ["m1", "m2", "m3"]), ("HostClaim", ["c1", "c2"])])
+def test_an_undisturbed_claim_costs_three_writes(kind: str, names: list[str], kubeconfig: Path) -> None:
+    """Until both sides know it. How it is getting on is told after that, once."""
+    world = World(kubeconfig, actuators=1)
+    people = People(world)
+
+    async def claim() -> None:
+        await people.settle_in(sorted(RACKS))
+        await world.settle()
+        for name in names:
+            if kind == "Machine":
+                await people.create_machine(name, rack="", letter="a")
+            else:
+                await people.create_claim(name, rack="", letter="a", words=False)
+        await world.settle()
+
+    try:
+        world.run(claim())
+        at_rest = world.run(people.all())
+        assert not at_rest.lost()
+        assert sum(host.spec.consumer_ref is not None for host in at_rest.hosts) == len(names)
+        for name in names:
+            mine = [what for what in world.writes if what.startswith(f"patch {kind} {name} ")]
+            told = [what for what in mine if "'conditions'" in what or "'phase'" in what]
+            assert len(mine) - len(told) + 1 <= 3, mine
+            assert len(told) <= 1, told
+        hosts = [what for what in world.writes if what.startswith("patch BareMetalHost")]
+        assert len(hosts) == len(names), hosts
+    finally:
+        world.close()

@@ -4,6 +4,9 @@ Objects are moved between clusters without their status, so whoever moves a host
 for a host that has no status yet (`lastUpdated` is not set) and for no other. It is written before anything else is thought of,
 and only then the annotation goes: after a crash in between, the status is there and the annotation is only in the way.
 
+Which record of the back end is the host's is taken over with it, but not where another host here has that record: every user of a
+host can write an annotation, and it must not lead to somebody else's machine. The host is then looked for by name and MAC.
+
 A status that cannot be read is not guessed at. Such a host may run something, so it is left alone until a person mends or
 removes the annotation, and until then it counts as having no status.
 """
@@ -39,6 +42,7 @@ async def restore_status(p: Pass) -> Outcome | None:
             p.stays_new = True
             return Block(ErrorType.REGISTRATION, str(error), EventReason.INVALID_ANNOTATION_VALUE)
         found = await details_in_hardware_data(p)
+        status = _without_record_of_another(p, status)
         p.status = status if found is None else replace(status, hardware=found)
         await p.save("the status was taken over from where the host was managed before")
     await p.patch_host({"metadata": {"annotations": {Annotation.STATUS: None}}})
@@ -61,6 +65,14 @@ def status_in(text: str) -> BareMetalHostStatus:
         f"the host is left alone: the status to take over, in its annotation {Annotation.STATUS}, {problem}. "
         "Correct the annotation, or remove it to have the host inspected as a new one."
     )
+
+
+def _without_record_of_another(p: Pass, status: BareMetalHostStatus) -> BareMetalHostStatus:
+    record = status.provisioning.id
+    taken = bool(record) and any(
+        other.status.provisioning.id == record and other.key != p.key for other in p.tools.hosts.items()
+    )
+    return replace(status, provisioning=replace(status.provisioning, id="")) if taken else status
 
 
 def _without_null_hardware(status: BareMetalHostStatus) -> BareMetalHostStatus:

@@ -7,13 +7,14 @@ of ramdisks, and the back end. What counts is what Ironic was told, at any time.
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
-from ownership_attempts import ISO, Attempt, a_live_image, an_image_in_the_virtual_drive, attempts
+from ownership_attempts import IMAGE, ISO, Attempt, a_live_image, an_image_in_the_virtual_drive, attempts
 from ownership_site import BOOTS, EVIL, SOURCE, WAYS, Hand, Site, Told, Way, site
 
-from ingot.api.baremetalhost import BareMetalHost
+from ingot.api.baremetalhost import Annotation, BareMetalHost
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -65,6 +66,37 @@ async def test_an_image_in_the_virtual_drive_is_no_ramdisk_either(tmp_path: Path
     async with site(tmp_path, "usual ISO") as here:
         last = await told_last(here, an_image_in_the_virtual_drive)
         assert last.boots == {"deploy_iso": f"{SOURCE}/usual.iso"}
+
+
+@pytest.mark.parametrize("state", ["available", "provisioned"])
+async def test_a_status_that_is_taken_over_does_not_lead_to_the_machine_of_another(
+    tmp_path: Path, state: str
+) -> None:
+    async with site(tmp_path, "usual ISO") as here:
+        victim, thief = await here.hand(), await here.hand()
+        await victim.host()
+        host = await victim.settled()
+        assert host is not None
+        before = here.ironic.node(host.status.provisioning.id)
+        kept = before["name"], before["driver_info"]["redfish_address"], before["extra"]
+        status = {
+            "provisioning": {
+                "state": state,
+                "ID": before["uuid"],
+                "image": IMAGE if state == "provisioned" else {},
+            },
+            "operationalStatus": "OK",
+            "errorCount": 0,
+            "errorMessage": "",
+            "poweredOn": False,
+        }
+        image = {"image": IMAGE} if state == "provisioned" else {}
+        await thief.host(annotations={Annotation.STATUS: json.dumps(status)}, **image)
+        other = await thief.settled()
+        assert other is not None
+        assert other.status.provisioning.id not in ("", before["uuid"])
+        after = here.ironic.node(before["uuid"])
+        assert (after["name"], after["driver_info"]["redfish_address"], after["extra"]) == kept
 
 
 async def told_last(here: Site, attempt: Attempt) -> Told:

@@ -1,4 +1,7 @@
-"""MachineSets, Machines and remediation together, as the operator runs them: only the host is played by the test."""
+"""MachineSets, Machines, remediation and hosts together, as the operator runs them, over the demo back end.
+
+What a kubelet does is done by the test: a machine that runs registers its Node.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,22 @@ from uuid import uuid4
 
 import pytest
 import pytest_asyncio
-from keeping_room import Room, an_empty_room, host_status
+from keeping_room import Room, an_empty_room
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
-from ingot.api.core import NODES
-from ingot.api.machine import MACHINE_SETS, MACHINES, Annotation, Machine
+from ingot.api.core import NODES, SECRETS
+from ingot.api.machine import MACHINE_SETS, MACHINES, Annotation
 from ingot.embedded.server import serve
+from ingot.hosts import HostController
 from ingot.kube import Client, EventRecorder, Manager
 from ingot.machines.machine.linking import provider_id
-from ingot.machines.remediation.steps import KEPT_OFF, Mark
+from ingot.machines.remediation.steps import Mark
 from ingot.machines.running import MachineSettings, machines
+from ingot.provisioner.demo import Behaviour, DemoProvisioner, HostScript, Script
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+AT_ONCE = Script(default=HostScript(others=Behaviour(seconds=0)))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -33,78 +40,116 @@ async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Clie
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def room(client: Client) -> AsyncIterator[Room]:
-    async with an_empty_room(client) as room, EventRecorder(client) as recorder:
-        running = machines(client, recorder, MachineSettings(namespace=room.namespace, machinesets="on"))
-        manager = Manager(running.informers, running.controllers, tasks=running.tasks)
-        task = asyncio.create_task(manager.run())
+    async with (
+        an_empty_room(client) as room,
+        EventRecorder(client) as recorder,
+        DemoProvisioner(script=AT_ONCE) as backend,
+    ):
+        hosts = HostController(client, backend, recorder, namespace=room.namespace)
+        given = machines(client, recorder, MachineSettings(namespace=room.namespace, machinesets="on"))
+        manager = Manager(
+            [*hosts.informers, *given.informers],
+            [*hosts.controllers, *given.controllers],
+            tasks=[hosts.follow_backend, *given.tasks],
+        )
+        running = asyncio.create_task(manager.run())
         await manager.started()
         yield room
-        for controller in running.controllers:
-            controller.give_no_grace()
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
 
 
-async def host_is(room: Room, state: str, *, on: bool) -> BareMetalHost:
-    return await room.change(
-        BARE_METAL_HOSTS, "h1", {"status": host_status(state, on=on)}, subresource="status"
-    )
+class Worker:
+    """The only machine of a set, on the only host."""
+
+    def __init__(self, room: Room) -> None:
+        self.room = room
+        self.machine = ""
+        self.node = f"node-{uuid4()}"
+
+    async def arrive(self) -> None:
+        room = self.room
+        await room.client.create(
+            SECRETS,
+            {
+                "metadata": {"name": "bmc", "namespace": room.namespace},
+                "stringData": {"username": "admin", "password": "swordfish"},
+            },
+        )
+        await room.client.create(
+            BARE_METAL_HOSTS,
+            {
+                "metadata": {"name": "h1", "namespace": room.namespace},
+                "spec": {
+                    "online": True,
+                    "bmc": {"address": "redfish://192.0.2.1/redfish/v1/Systems/1", "credentialsName": "bmc"},
+                    "bootMACAddress": "02:00:00:00:00:01",
+                },
+            },
+        )
+        await room.a_set(replicas=1)
+        await self.is_installed()
+        await self.register(zone="a")
+        await room.until(MACHINE_SETS, "workers", lambda found: found.status.available_replicas == 1)
+
+    async def is_installed(self) -> None:
+        """Until a machine that was not there before runs on the host."""
+        before = self.machine
+
+        def is_there(host: BareMetalHost) -> bool:
+            consumer = host.spec.consumer_ref
+            runs = host.status.provisioning.state == "provisioned" and host.status.powered_on
+            return runs and consumer is not None and consumer.name != before
+
+        host = await self.room.until(BARE_METAL_HOSTS, "h1", is_there)
+        assert host.spec.consumer_ref is not None
+        self.machine = host.spec.consumer_ref.name
+        await self.room.until(MACHINES, self.machine, lambda found: bool(found.spec.provider_id))
+
+    async def register(self, **labels: str) -> None:
+        host = await self.room.get(BARE_METAL_HOSTS, "h1")
+        await self.room.a_node(self.node, labels=labels)
+        await self.room.change(NODES, self.node, {"spec": {"providerID": provider_id(host)}})
+
+    async def stop_answering(self) -> None:
+        """And be switched off and on again."""
+        room = self.room
+        await room.annotate(MACHINES, self.machine, **{Annotation.REMEDIATION: ""})
+        await room.gone(NODES, self.node)
+        await room.until(BARE_METAL_HOSTS, "h1", lambda host: host.status.powered_on)
 
 
-async def a_running_worker(room: Room) -> tuple[str, str]:
-    """A set of one, its machine on the only host, and the node of that machine: the names of the last two."""
-    await room.a_host("h1")
-    await room.a_set(replicas=1)
-    machine = await the_machine_of_the_host(room)
-    host = await host_is(room, "provisioned", on=True)
-    node = f"node-{uuid4()}"
-    await room.a_node(node, labels={"zone": "a"})
-    await room.change(NODES, node, {"spec": {"providerID": provider_id(host)}})
-    await room.until(MACHINE_SETS, "workers", lambda found: found.status.available_replicas == 1)
-    return machine.metadata.name, node
+@pytest_asyncio.fixture(loop_scope="module")
+async def worker(room: Room) -> Worker:
+    worker = Worker(room)
+    await worker.arrive()
+    return worker
 
 
-async def the_machine_of_the_host(room: Room, *, unlike: str = "") -> Machine:
-    def is_taken(host: BareMetalHost) -> bool:
-        consumer = host.spec.consumer_ref
-        return consumer is not None and consumer.name != unlike
-
-    host = await room.until(BARE_METAL_HOSTS, "h1", is_taken)
-    assert host.spec.consumer_ref is not None
-    return await room.until(MACHINES, host.spec.consumer_ref.name, lambda found: bool(found.spec.provider_id))
-
-
-async def fall_ill_and_start_again(room: Room, machine: str, node: str) -> None:
-    await room.annotate(MACHINES, machine, **{Annotation.REMEDIATION: ""})
-    await room.until(BARE_METAL_HOSTS, "h1", lambda host: KEPT_OFF in host.metadata.annotations)
-    await host_is(room, "provisioned", on=False)
-    await room.gone(NODES, node)
-    await room.until(BARE_METAL_HOSTS, "h1", lambda host: KEPT_OFF not in host.metadata.annotations)
+async def test_a_worker_of_a_set_is_mended_and_counts_again(worker: Worker, room: Room) -> None:
+    installed = (await room.get(BARE_METAL_HOSTS, "h1")).status.operation_history.provision.end
+    await worker.stop_answering()
     await room.until(MACHINE_SETS, "workers", lambda found: found.status.ready_replicas == 0)
-    await host_is(room, "provisioned", on=True)
-
-
-async def test_a_worker_of_a_set_is_mended_and_counts_again(room: Room) -> None:
-    machine, node = await a_running_worker(room)
-    await fall_ill_and_start_again(room, machine, node)
-    await room.a_node(node)
-    host = await room.get(BARE_METAL_HOSTS, "h1")
-    await room.change(NODES, node, {"spec": {"providerID": provider_id(host)}})
+    await worker.register()
     await room.until(
-        MACHINES, machine, lambda found: Annotation.REMEDIATION not in found.metadata.annotations
+        MACHINES, worker.machine, lambda found: Annotation.REMEDIATION not in found.metadata.annotations
     )
     await room.until(MACHINE_SETS, "workers", lambda found: found.status.ready_replicas == 1)
-    assert (await room.get(NODES, node)).metadata.labels["zone"] == "a"
-    assert (await room.get(BARE_METAL_HOSTS, "h1")).spec.image is not None
+    assert (await room.get(NODES, worker.node)).metadata.labels["zone"] == "a"
+    host = await room.get(BARE_METAL_HOSTS, "h1")
+    assert host.status.operation_history.provision.end == installed, "nothing was installed anew"
+    assert await room.events("PowerOff") == ["Host powered off"]
 
 
-async def test_a_worker_that_does_not_come_back_is_replaced_by_another_that_gets_the_host(room: Room) -> None:
-    machine, node = await a_running_worker(room)
-    await fall_ill_and_start_again(room, machine, node)
-    await room.annotate(MACHINES, machine, **{Mark.DEADLINE: "2026-01-01T00:00:00Z"})
-    await room.until(BARE_METAL_HOSTS, "h1", lambda host: host.spec.image is None)
-    await host_is(room, "available", on=False)
-    replacement = await the_machine_of_the_host(room, unlike=machine)
-    await room.gone(MACHINES, machine)
-    assert [owner.name for owner in replacement.metadata.owner_references] == ["workers"]
+async def test_a_worker_that_does_not_come_back_is_replaced_by_another_that_gets_the_host(
+    worker: Worker, room: Room
+) -> None:
+    first = worker.machine
+    await worker.stop_answering()
+    await room.until(MACHINES, first, lambda found: Mark.DEADLINE in found.metadata.annotations)
+    await room.annotate(MACHINES, first, **{Mark.DEADLINE: "2026-01-01T00:00:00Z"})
+    await worker.is_installed()
+    await room.gone(MACHINES, first)
     await room.settled(count=1)
+    (told,) = await room.events("RemediationTimedOut")
+    assert "2026-01-01T00:00:00Z" in told

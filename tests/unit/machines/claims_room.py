@@ -48,6 +48,9 @@ class Pen(Client):
         self._left = writes
         self._unheard = unheard
         self._dead = False
+        self.slow_at: int | None = None
+        """The number of the write that is long on its way: until somebody sets `go_on`."""
+        self.is_slow, self.go_on = asyncio.Event(), asyncio.Event()
 
     async def get(self, kind: Resource[T], key: Key) -> T:
         if self._dead:
@@ -73,6 +76,9 @@ class Pen(Client):
         if self._dead or self._left == 0:
             self._dead = True
             raise Dead
+        if self.slow_at == len(self.written):
+            self.is_slow.set()
+            await self.go_on.wait()
         answer = await write()
         self.written.append(what)
         if self._left is not None:

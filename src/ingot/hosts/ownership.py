@@ -83,9 +83,16 @@ def _provisioning(host: BareMetalHost, built: PreprovisioningImage | None) -> Ow
         made = "; ".join(
             filter(None, (made, f"{booted.version or 'one'} was booted last, at {_at(booted.booted_at)}"))
         )
+    if not ours:
+        return Owned(
+            image=_ramdisk(host, built),
+            owner="whoever builds PreprovisioningImages here, which is not Ingot",
+            why=f"{made}, and Ingot's builder has no part in it (its finalizer {FINALIZER} is missing)",
+            change="by that builder; an operator with --images-url boots none but the release's",
+        )
     return Owned(
         image=_ramdisk(host, built),
-        owner=RELEASE if ours else "whoever builds PreprovisioningImages here, which is not Ingot",
+        owner=RELEASE,
         why=f"{made or 'all hosts boot the one that the back end is set up with'}; nothing in a host, in its Secrets or in "
         "what claims it chooses another",
         change="comes with another release: a host boots it when it is inspected, cleaned or installed the next time, and one "
@@ -121,7 +128,7 @@ def _target(host: BareMetalHost, claimant: Claimant | None) -> Owned:
             image=f"{image}, which is not installed" if wanted(spec) is not None else "none of ours",
             owner="whoever installed what runs there",
             why="spec.externallyProvisioned says that the machine is used as it is",
-            change="unset spec.externallyProvisioned to have an image installed; that wipes what runs there",
+            change="unset spec.externallyProvisioned to have the machine cleaned, and then an image installed",
         )
     if consumer is None and wanted(spec) is None:
         return Owned(
@@ -149,7 +156,11 @@ def _claimed(consumer: ObjectReference, claimant: Claimant | None) -> tuple[str,
             why = _BY_DEFAULT.get(source, "nobody noted whether it or a default names the image")
             return why, _MACHINE
         case HostClaim():
-            return "its spec.image or spec.customDeploy names the image", _CLAIM
+            named = claimant.spec.image is not None or claimant.spec.custom_deploy is not None
+            return (
+                f"its spec {'names the image' if named else 'names none, and nothing is installed'}",
+                _CLAIM,
+            )
         case Absent.GONE:
             return (
                 f"but no such {consumer.kind} exists any more",

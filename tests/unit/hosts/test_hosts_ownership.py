@@ -98,7 +98,9 @@ def test_what_was_booted_last_is_said_beside_what_comes_next() -> None:
 
 def test_a_ramdisk_that_somebody_else_builds_is_not_called_the_releases() -> None:
     built = ramdisk(by_us=False, imageUrl="https://i.example/1", format="iso")
-    assert "not Ingot" in images_of(host(), built=built, claimant=None).provisioning.owner
+    found = images_of(host(), built=built, claimant=None).provisioning
+    assert "not Ingot" in found.owner
+    assert "chooses another" not in found.why
 
 
 @pytest.mark.parametrize("consumer", [None, MACHINE, CLAIM, OTHER])
@@ -139,10 +141,17 @@ def test_nobody_who_claims_owns_it(consumer: dict[str, str] | None) -> None:
         ({"consumerRef": MACHINE}, machine(), "Machine cluster/w0", "nobody noted", "decided when"),
         (
             {"image": IMAGE, "consumerRef": CLAIM},
+            msgspec.convert({"metadata": {"name": "mine"}, "spec": {"image": IMAGE}}, HostClaim),
+            "HostClaim tenant/mine",
+            "its spec names the image",
+            "another one in the claim installs the machine anew",
+        ),
+        (
+            {"consumerRef": CLAIM},
             msgspec.convert({"metadata": {"name": "mine"}}, HostClaim),
             "HostClaim tenant/mine",
-            "its spec.image",
-            "another one in the claim installs the machine anew",
+            "nothing is installed",
+            "in the claim",
         ),
         (
             {"image": IMAGE, "consumerRef": CLAIM},

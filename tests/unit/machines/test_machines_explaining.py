@@ -78,13 +78,20 @@ MINE = host("provisioned", consumer=OF_MACHINE)
             "it takes another",
         ),
         (machine(annotations=LINK), None, "meant to take n/h1, which is gone", "deleted", "it takes another"),
-        (machine(providerID=ID), None, "had n/h1, which is gone", "does not exist", "it stays as it is"),
+        (machine(providerID=ID), None, "had n/h1", "that host is gone", "it stays as it is"),
+        (
+            machine(providerID=ID),
+            host("provisioned", consumer=OF_CLAIM),
+            "had n/h1",
+            "belongs to HostClaim n/c0",
+            "it stays as it is",
+        ),
         # One of the same name that came after it is not the host it had.
         (
             machine(providerID="baremetalhost:///n/h1/uid-0"),
             MINE,
-            "had n/h1, which is gone",
-            "does not exist",
+            "had n/h1",
+            "that host is gone",
             "it stays as it is",
         ),
         (

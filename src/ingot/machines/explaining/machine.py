@@ -19,7 +19,7 @@ from ingot.machines.explaining.outlook import (
     with_a_host,
 )
 from ingot.machines.machine.linking import consumer_of, link_of
-from ingot.machines.vacancies import belongs_to
+from ingot.machines.vacancies import belongs_to, why_taken
 
 
 def explain_machine(
@@ -66,7 +66,7 @@ def _machine(machine: Machine, host: BareMetalHost | None, named: Key | None, pa
     if host is None:
         return _of_a_lost_host(machine, named)
     if not ours:
-        return about_to_take(host)
+        return _of_a_lost_host(machine, named, host) if machine.spec.provider_id else about_to_take(host)
     if machine.status.node_ref is not None and host.state in RUNS_A_SYSTEM:
         node = machine.status.node_ref.name
         return Outlook(f"has {named}", f"the host runs the node {node}", "it stays", "until it is deleted")
@@ -98,11 +98,13 @@ def _of_an_unseen_host(machine: Machine, named: Key) -> Outlook:
     )
 
 
-def _of_a_lost_host(machine: Machine, named: Key) -> Outlook:
+def _of_a_lost_host(machine: Machine, named: Key, host: BareMetalHost | None = None) -> Outlook:
+    """A Machine that had its host takes no other; one that only meant to take it does."""
     if machine.spec.provider_id:
+        became = f"that host {why_taken(host) or 'is free'}" if host is not None else "that host is gone"
         return Outlook(
-            f"had {named}, which is gone",
-            "the host that the Machine was made of does not exist any more",
+            f"had {named}",
+            f"{became}, and the Machine was made of it",
             "it stays as it is",
             "until it is deleted",
             "delete the Machine; a MachineSet makes another",

@@ -118,10 +118,14 @@ class Operator:
         return await self.controller._reconcile(key)
 
     async def heard_of(self, node: Key) -> None:
-        async with asyncio.timeout(PATIENCE):
-            # The watch has no event of its own for this.
-            while self.nodes.get(node) is None:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        await _eventually(lambda: self.nodes.get(node) is not None)
+
+    async def heard_of_host(self, key: Key, state: str) -> None:
+        def heard() -> bool:
+            host = self.hosts.get(key)
+            return host is not None and host.status.provisioning.state == state
+
+        await _eventually(heard)
 
     async def kill(self) -> None:
         """End it at once, in the middle of whatever it does."""
@@ -294,6 +298,13 @@ class Room:
                     await asyncio.sleep(0.02)
         except TimeoutError:
             raise AssertionError(f"{kind.kind} {key} never came there; it is {found}") from None
+
+
+async def _eventually(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        # What is waited for happens in a watch, and has no event of its own.
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
 
 
 async def _end(tasks: list[asyncio.Task[None]]) -> None:

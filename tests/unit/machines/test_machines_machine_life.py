@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -15,8 +14,6 @@ from ingot.api.meta import Key
 from ingot.kube import Again, Done
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-NETWORK = {"name": "net", "namespace": ""}
 
 
 def phase(name: str) -> Any:
@@ -89,20 +86,21 @@ async def test_the_network_of_a_host_is_its_own(room: Room) -> None:
 
 
 async def test_while_others_are_given_hosts_a_machine_tells_nothing(room: Room) -> None:
-    for number in range(5):
-        await room.host(f"h{number}")
+    many = range(25)
+    hosts = [await room.host(f"h{number}") for number in many]
     async with room.operator(quiet=60.0) as operator:
-        keys = [await room.machine(f"m{number}") for number in range(5)]
+        keys = [await room.machine(f"m{number}") for number in many]
         for key in keys:
             await room.until_claimed(key)
-        for number in range(5):
-            await room.bring(room.key(f"h{number}"), "provisioned")
-        # All have heard of that, and were looked at for it.
-        await room.until_host(room.key("h4"), lambda host: host.status.provisioning.state == "provisioned")
-        await asyncio.sleep(0.2)
+        for host in hosts:
+            await room.bring(host, "provisioned")
+            await operator.heard_of_host(host, "provisioned")
+        for key in keys:
+            assert isinstance(await operator.once(key), Again)
         writes = list(operator.pen.writes)
-    assert sorted(writes) == ["BareMetalHost"] * 5 + ["Machine"] * 10
-    assert len({name for number in range(5) for name in await room.hosts_of(f"m{number}")}) == 5
+    assert sorted(writes) == ["BareMetalHost"] * len(many) + ["Machine"] * 2 * len(many)
+    taken = [name for key in keys for name in await room.hosts_of(key.name)]
+    assert len(taken) == len(set(taken)) == len(many)
     async with room.operator():
         for key in keys:
             await room.until(key, phase("Provisioned"))

@@ -302,6 +302,29 @@ async def test_a_label_does_not_make_somebodys_secret_a_copy_to_be_removed(room:
     assert [one.key for one in await room.copies()] == [theirs]
 
 
+async def test_network_data_that_a_host_has_of_its_own_stays_its_own(room: Room) -> None:
+    await room.policy()
+    host = await room.host(networkData={"name": "rack-3"}, metaData={"name": "rack-3"})
+    await room.secret("net", networkData="{}")
+    async with room.operator():
+        claim = await room.claim()
+        await room.until_told(claim, "Synchronized", "True")
+        told = await room.get_host(host)
+        assert told.spec.network_data is not None
+        assert told.spec.network_data.name == "rack-3"
+        await room.edit(claim, networkData={"name": "net"})
+        await room.until_host(
+            host,
+            lambda found: found.spec.network_data is not None and "hostclaim" in found.spec.network_data.name,
+        )
+        await room.client.delete(HOST_CLAIMS, claim)
+        await room.until_gone(claim)
+    freed = await room.get_host(host)
+    assert freed.spec.network_data is None
+    assert freed.spec.meta_data is not None
+    assert freed.spec.meta_data.name == "rack-3"
+
+
 # Hardware
 
 
@@ -425,3 +448,7 @@ async def test_a_host_that_is_out_of_reach_says_so(room: Room, annotation: str, 
         await room.client.patch(BARE_METAL_HOSTS, host, {"metadata": {"annotations": {annotation: ""}}})
         assert (await room.until_told(claim, "Ready", "False", "nothing is changed on it")).reason == reason
         await room.until_told(claim, "Provisioned", "True")
+        await room.client.delete(HOST_CLAIMS, claim)
+        await room.until_told(
+            claim, "Ready", "False", "its host is emptied first. Whoever runs the hosts has"
+        )

@@ -8,6 +8,7 @@ tenant writes never becomes the name of a Secret in a namespace that is not the 
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -44,6 +45,9 @@ class Role(enum.Enum):
     def __init__(self, ending: str, field: str) -> None:
         self.ending = ending
         self.field = field
+
+
+_COPY: Final = re.compile(f"hostclaim-.+-({'|'.join(role.ending for role in Role)})")
 
 
 class BadSecret(Malformed):
@@ -104,6 +108,11 @@ def named_secrets(claim: HostClaim) -> dict[Role, Key]:
 
 def copy_name(claim: HostClaim, role: Role) -> str:
     return f"hostclaim-{claim.metadata.uid}-{role.ending}"
+
+
+def is_copy(reference: SecretReference | None) -> bool:
+    """Whether a host names what was copied for a claim, and not a Secret of its own."""
+    return reference is not None and _COPY.fullmatch(reference.name) is not None
 
 
 def as_copied(claim: HostClaim, roles: Mapping[Role, Key]) -> Data:

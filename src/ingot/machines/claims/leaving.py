@@ -10,6 +10,7 @@ from typing import Any
 from ingot.api.baremetalhost import BareMetalHost
 from ingot.api.hostclaim import HostClaim
 from ingot.kube import Conflict
+from ingot.machines.claims.data import is_copy
 from ingot.machines.claims.linking import consumer_of, giving_up, is_given_up, named_host, release
 from ingot.machines.claims.reboots import off_host
 from ingot.machines.claims.writing import ClaimWriter
@@ -50,5 +51,15 @@ async def _patched(pool: Pool, host: BareMetalHost, change: dict[str, Any]) -> B
 
 
 def _emptying(host: BareMetalHost) -> dict[str, Any]:
+    """All that came from the claim goes; network and meta data that the host has of its own stay."""
+    spec = {
+        field: value
+        for field, value in emptying(host).get("spec", {}).items()
+        if not (field == "networkData" and not is_copy(host.spec.network_data))
+        and not (field == "metaData" and not is_copy(host.spec.meta_data))
+    }
     annotations = off_host(host)
-    return {**emptying(host), **({"metadata": {"annotations": annotations}} if annotations else {})}
+    return {
+        **({"spec": spec} if spec else {}),
+        **({"metadata": {"annotations": annotations}} if annotations else {}),
+    }

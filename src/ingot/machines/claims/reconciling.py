@@ -26,6 +26,7 @@ from ingot.machines.claims.telling import (
     BAD_SECRETS,
     Reason,
     Verdict,
+    fault_of,
     no,
     standing_with,
     standing_without,
@@ -197,7 +198,9 @@ class ClaimReconciler:
             return Done()
         host = await let_hosts_go(self._pool, self._writer, claim)
         if host is not None:
-            why = no(Reason.DELETING, "The claim is being deleted; its host is emptied first.")
+            fault = fault_of(host)
+            message = "The claim is being deleted; its host is emptied first."
+            why = no(Reason.DELETING, f"{message} {fault.message}" if fault is not None else message)
             await self._writer.tell(claim, standing_without(why, why, meant=claim.status.bare_metal_host))
             return Again(LOOK_AGAIN, why.message)
         await self._copies.tidy(claim, None, ())

@@ -23,7 +23,7 @@ from ingot.api.hostclaim import ConditionType, HostClaim
 from ingot.api.meta import Key
 from ingot.kube import Again, Conflict, Invalid, NotFound
 from ingot.machines.choosing import Wish
-from ingot.machines.claims.data import Role, as_copied, installs
+from ingot.machines.claims.data import Role, as_copied, installs, is_copy
 from ingot.machines.claims.linking import consumer, consumer_of, giving_up, is_given_up, named_host, place_of
 from ingot.machines.claims.secrets import SecretCopies
 from ingot.machines.claims.telling import Reason, Standing, no, standing_without
@@ -76,11 +76,14 @@ class NoHost:
 
 
 def target_of(claim: HostClaim, host: BareMetalHost, secrets: Mapping[Role, Key]) -> Target:
-    """What the host of the claim is to be."""
+    """What the host of the claim is to be. Network and meta data that it has of its own stay where the claim gives none."""
+    spec = host.spec
+    network = spec.network_data if not is_copy(spec.network_data) else None
+    meta = spec.meta_data if not is_copy(spec.meta_data) else None
     # One that is never to be switched off has to stay on.
-    online = claim.spec.powered_on or host.spec.disable_power_off
+    online = claim.spec.powered_on or spec.disable_power_off
     if not installs(claim):
-        return Target(consumer=consumer_of(claim), online=online)
+        return Target(consumer=consumer_of(claim), online=online, network_data=network, meta_data=meta)
     data = as_copied(claim, secrets)
     return Target(
         consumer=consumer_of(claim),
@@ -88,8 +91,8 @@ def target_of(claim: HostClaim, host: BareMetalHost, secrets: Mapping[Role, Key]
         image=data.image,
         custom_deploy=claim.spec.custom_deploy,
         user_data=data.user_data,
-        network_data=data.network_data,
-        meta_data=data.meta_data,
+        network_data=data.network_data or network,
+        meta_data=data.meta_data or meta,
     )
 
 

@@ -11,14 +11,15 @@ from uuid import uuid4
 
 import pytest
 import pytest_asyncio
-from keeping_room import FINALIZER, Room, a_room, host_status
+from claiming_wire import Wire, WiredClient
+from keeping_room import FINALIZER, Room, a_room, an_empty_room, host_status
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS
 from ingot.api.core import NODES
 from ingot.api.machine import MACHINES, Annotation
 from ingot.api.meta import Key, Object, Resource
-from ingot.embedded.server import serve
-from ingot.kube import Client, NotFound
+from ingot.embedded.server import Running, serve
+from ingot.kube import Client, NotFound, config
 from ingot.machines.remediation.startup import MACHINE_HEALTH_CHECKS
 from ingot.machines.remediation.steps import KEPT_OFF, Mark, deadline_of
 
@@ -58,11 +59,14 @@ HEALTH_CHECKS: Final = {
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
-    async with (
-        serve(tmp_path_factory.mktemp("api")) as running,
-        Client.from_kubeconfig(running.kubeconfig) as client,
-    ):
+async def api(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
+    async with serve(tmp_path_factory.mktemp("api")) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def client(api: Running) -> AsyncIterator[Client]:
+    async with Client.from_kubeconfig(api.kubeconfig) as client:
         yield client
 
 
@@ -360,3 +364,24 @@ async def test_a_machine_without_a_host_says_so(room: Room) -> None:
     assert await room.events("RemediationStuck") == [
         "The Machine has no host that could be switched off and on."
     ]
+
+
+async def test_the_host_of_a_machine_that_is_well_again_is_not_switched_off_on_old_news(
+    client: Client, api: Running
+) -> None:
+    async with an_empty_room(client) as room, WiredClient(config.load(api.kubeconfig)) as wired:
+        wired.wire = Wire(client, [])
+        room.through = wired
+        await room.start()
+        patient = Patient(room)
+        await patient.arrive()
+        await room.change(BARE_METAL_HOSTS, "h1", {"spec": {"disablePowerOff": True}})
+        await patient.ask()
+        await room.events("RemediationStuck")
+        wired.wire.hold_back("Machine")
+        await room.annotate(MACHINES, "m1", **{Annotation.REMEDIATION: None})
+        await room.change(BARE_METAL_HOSTS, "h1", {"spec": {"disablePowerOff": False}})
+        await asyncio.sleep(0.5)
+        host = await room.get(BARE_METAL_HOSTS, "h1")
+        assert KEPT_OFF not in host.metadata.annotations
+        assert not [write for write in wired.wire.writes if "BareMetalHost" in write]

@@ -1,7 +1,8 @@
 """A pass over one Machine that is to be mended: the steps are decided in `steps`, and carried out here, one write each.
 
 Each write is guarded by the version that was decided on, and its answer is the newest that is known: a pass goes on until there
-is something to wait for. Before the Node is deleted the host is read from the API once more.
+is something to wait for. Before the host is switched off the Machine is read from the API once more, and before the Node is
+deleted the host.
 """
 
 from __future__ import annotations
@@ -90,6 +91,8 @@ class Remediator:
                 result = self._stuck(machine, f"The API refuses it: {error.message}")
             if result is not None:
                 return result
+        else:
+            return Again(LOOK_EVERY, "one step after the other, and others wait")
         self._waiting.pop(key, None)
         return Done()
 
@@ -140,8 +143,7 @@ class Remediator:
             case Stuck(why):
                 return self._stuck(machine, why)
             case SwitchOff() if host is not None:
-                await self._pool.patch(host, _kept_off(AT_ONCE))
-                self._tell(machine, "RemediationStarted", f"Switching BareMetalHost {host.key} off")
+                return await self._switch_off(machine, host)
             case BackUp():
                 await self._patch(machine, backed_up(step))
             case DeleteNode() if host is not None and node is not None:
@@ -159,6 +161,16 @@ class Remediator:
                     self._tell(machine, "Remediated", f"Node {node.metadata.name} is back")
             case DeleteMachine(why):
                 return await self._delete_machine(machine, why)
+        return None
+
+    async def _switch_off(self, seen: Machine, host: BareMetalHost) -> Again | None:
+        """Of a Machine that is well again, and of which only the cache has not heard yet, the host must not be touched."""
+        machine = await self._client.get(MACHINES, seen.key)
+        self._machines.observe(machine)
+        if machine.metadata.resource_version != seen.metadata.resource_version:
+            return Again(0.0, "the Machine is not what it was")
+        await self._pool.patch(host, _kept_off(AT_ONCE))
+        self._tell(machine, "RemediationStarted", f"Switching BareMetalHost {host.key} off")
         return None
 
     def _wait(self, machine: Machine, host: BareMetalHost | None, why: str) -> Again:

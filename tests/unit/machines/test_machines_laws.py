@@ -70,17 +70,27 @@ class Claiming(RuleBasedStateMachine):
         some_life=st.integers(0, 99),
         hosts=st.sampled_from([["h1"], ["h1", "h2"], ["h1", "h2", "h3"]]),
         claimants=st.lists(st.sampled_from(CLAIMANTS), min_size=1, max_size=3, unique=True),
-        which=WHICH,
-        slow=st.booleans(),
+        slow=st.sampled_from([None, 0, 1]),
+        lags=st.lists(st.tuples(WHICH, LAGGING), max_size=2),
     )
-    def begin(self, some_life: int, hosts: list[str], claimants: list[str], which: int, slow: bool) -> None:
+    def begin(
+        self,
+        some_life: int,
+        hosts: list[str],
+        claimants: list[str],
+        slow: int | None,
+        lags: list[tuple[int, str]],
+    ) -> None:
         # The plainest life of all, which is always tried first, is not worth its time.
         assume(some_life)
         self.world = World(self.kubeconfig, actuators=ACTUATORS)
         self.people = People(self.world)
         self.hosts = set(hosts)
         self._do(self.people.settle_in(hosts))
-        self.world.actuators[which].wire.slow = slow
+        if slow is not None:
+            self.world.actuators[slow].wire.slow = True
+        for which, kind in lags:
+            self.world.actuators[which].wire.hold_back(kind)
         for name in claimants:
             self._create(name, rack="", letter="a", words=True, hasty=True)
 
@@ -286,6 +296,7 @@ class Claiming(RuleBasedStateMachine):
 
     def _until_nobody_goes_on(self) -> None:
         for _ in range(20):
+            self._look()
             self.world.forget_writes()
             went_on = [self.world.run(self.people.step(name)) for name in RACKS]
             self._do(self.world.leap(LONGEST_PAUSE))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ingot.api.baremetalhost import BareMetalHost
+from ingot.api.baremetalhost import BareMetalHost, UnknownState
 from ingot.api.hostclaim import HostClaim
 from ingot.kube import Conflict
 from ingot.machines.claims.data import is_copy
@@ -35,7 +35,7 @@ async def let_hosts_go(pool: Pool, writer: ClaimWriter, claim: HostClaim) -> Bar
     waits_for: BareMetalHost | None = None
     for host in hosts.values():
         emptied = await _patched(pool, host, _emptying(host))
-        if is_emptied(emptied):
+        if _is_emptied(emptied):
             await _patched(pool, emptied, release(claim))
         else:
             waits_for = emptied
@@ -48,6 +48,14 @@ async def _patched(pool: Pool, host: BareMetalHost, change: dict[str, Any]) -> B
     except Conflict:
         await pool.look_again(host.key)
         raise
+
+
+def _is_emptied(host: BareMetalHost) -> bool:
+    try:
+        return is_emptied(host)
+    except UnknownState:
+        # Whoever runs the hosts has to mend it; until then nobody knows what is on it.
+        return False
 
 
 def _emptying(host: BareMetalHost) -> dict[str, Any]:

@@ -88,6 +88,7 @@ class ClaimReconciler:
         self.hostless.discard(key)
         self._writer.forget(key)
         self._taker.forget(key)
+        self._copies.forget(key)
 
     # Without a host
 
@@ -204,7 +205,6 @@ class ClaimReconciler:
             await self._writer.tell(claim, standing_without(why, why, meant=claim.status.bare_metal_host))
             return Again(LOOK_AGAIN, why.message)
         await self._copies.tidy(claim, None, ())
-        self._copies.forget(claim)
         await self._writer.let_go(claim)
         return Done()
 

@@ -56,8 +56,8 @@ class SecretCopies:
     def __init__(self, client: Client, secrets: Informer[PartialObjectMetadata]) -> None:
         self._client = client
         self._secrets = secrets
-        self._checked: dict[str, tuple[object, dict[Role, str]]] = {}
-        """By the UID of a claim: for what to be installed, and with which versions, nothing was found wrong."""
+        self._checked: dict[Key, tuple[object, dict[Role, str]]] = {}
+        """For each claim: with what to be installed, and with which versions, nothing was found wrong."""
 
     async def needed(self, claim: HostClaim) -> dict[Role, Key]:
         """The Secrets that the claim's host needs, all of them there and fit for use. Raises `BadSecret` where one is not."""
@@ -66,15 +66,15 @@ class SecretCopies:
             return named
         versions = {role: self._version(role, key) for role, key in named.items()}
         what = (claim.spec.image, claim.spec.custom_deploy)
-        if self._checked.get(claim.metadata.uid) != (what, versions):
+        if self._checked.get(claim.key) != (what, versions):
             found = {role: await self._read(role, key) for role, key in named.items()}
             # What users wrote can be long.
             await asyncio.to_thread(check, claim, found)
-            self._checked[claim.metadata.uid] = (what, versions)
+            self._checked[claim.key] = (what, versions)
         return named
 
-    def forget(self, claim: HostClaim) -> None:
-        self._checked.pop(claim.metadata.uid, None)
+    def forget(self, claim: Key) -> None:
+        self._checked.pop(claim, None)
 
     async def make(self, claim: HostClaim, host: BareMetalHost, named: Mapping[Role, Key]) -> None:
         """Have all copies beside the host, owned by it, as the Secrets of the claim are now."""

@@ -145,8 +145,9 @@ class Taker:
                 case Means(claim, host):
                     if host.metadata.namespace not in allowed:
                         return self._not_allowed(claim, host.key)
-                    await self._writer.still(claim)
-                    taken = await self._ask(claim, host, secrets)
+                    with self._pool.reserved(host.key):
+                        await self._writer.still(claim)
+                        taken = await self._ask(claim, host, secrets)
                 case Free(claim):
                     chosen = self._pool.choose(_wish(claim), _where(claim, allowed))
                     if chosen is None:
@@ -161,7 +162,7 @@ class Taker:
 
     async def _ask(self, claim: HostClaim, host: BareMetalHost, secrets: Mapping[Role, Key]) -> Found | None:
         """Take the host; None where it has changed meanwhile."""
-        with self._pool.reserved(host.key), suppress(Conflict, NotFound):
+        with suppress(Conflict, NotFound):
             await self._copies.make(claim, host, secrets)
             return Found(claim, await self._pool.make(host, target_of(claim, host, secrets)))
         return None

@@ -7,11 +7,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
+import secrets
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
+from uuid import uuid4
 
 from fake_ironic import FakeIronic
 from fake_plugin import FakePlugin
@@ -216,13 +219,25 @@ class Site:
     way: Way
     conductor: Conductor
     ironic: FakeIronic
-    _count: int = 0
+    _count: int = field(default_factory=lambda: secrets.randbelow(40_000))
+    """Hosts of an earlier site may be left on a cluster: none of this one has their addresses."""
 
     async def hand(self) -> Hand:
         self._count += 1
-        namespace = f"user-{self._count}"
+        namespace = f"user-{self._count}-{uuid4().hex[:8]}"
         await self.client.create(NAMESPACES, {"metadata": {"name": namespace}})
         return Hand(self.client, namespace, self.way, self._count)
+
+
+@contextlib.asynccontextmanager
+async def _api(folder: Path) -> AsyncIterator[Path]:
+    """The embedded API, which asks our rules; or a cluster that nobody needs afterwards, and that asks nobody."""
+    given = os.environ.get("INGOT_TEST_KUBECONFIG")
+    if given and os.environ.get("INGOT_TEST_THROWAWAY"):
+        yield Path(given)
+        return
+    async with serve(folder / "state") as running:
+        yield running.kubeconfig
 
 
 @contextlib.asynccontextmanager
@@ -243,8 +258,8 @@ async def site(folder: Path, way: Way) -> AsyncIterator[Site]:
     listen = PushListen(host="127.0.0.1", port=0, tls=certificate.server_context(), token=random_token())
     own = way.startswith("own")
     async with (
-        serve(folder / "state") as api,
-        Client.from_kubeconfig(api.kubeconfig) as client,
+        _api(folder) as kubeconfig,
+        Client.from_kubeconfig(kubeconfig) as client,
         EventRecorder(client) as recorder,
         IronicProvisioner(where, listen) as backend,
         serving(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -13,6 +15,7 @@ from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
 from ingot.api.core import EVENTS, NAMESPACES, NODES, Node
 from ingot.api.machine import MACHINE_SETS, MACHINES, Machine, MachineSet
 from ingot.api.meta import Key, Object, Resource, now
+from ingot.embedded.server import serve
 from ingot.kube import Client, Controller, EventRecorder, Informer, Manager, NotFound
 from ingot.machines import machineset, remediation
 from ingot.machines.machineset import WhoseSets
@@ -259,6 +262,16 @@ def host_status(state: str, *, on: bool) -> dict[str, Any]:
 
 def names(machines: Iterable[Machine]) -> set[str]:
     return {machine.metadata.name for machine in machines}
+
+
+@asynccontextmanager
+async def an_api(folder: Path) -> AsyncIterator[Path]:
+    """The kubeconfig of the cluster that INGOT_TEST_KUBECONFIG names, which has our kinds; else of an embedded API."""
+    if given := os.environ.get("INGOT_TEST_KUBECONFIG"):
+        yield Path(given)
+        return
+    async with serve(folder) as running:
+        yield running.kubeconfig
 
 
 @asynccontextmanager

@@ -11,13 +11,12 @@ from uuid import uuid4
 import msgspec
 import pytest
 import pytest_asyncio
-from keeping_room import FINALIZER, IMAGE, Room, a_room, names
+from keeping_room import FINALIZER, IMAGE, Room, a_room, an_api, names
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS
 from ingot.api.core import NODES
 from ingot.api.machine import MACHINE_SETS, MACHINES, Annotation, Machine
 from ingot.api.meta import Model, Object, Resource, now
-from ingot.embedded.server import serve
 from ingot.kube import Client
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -45,8 +44,8 @@ SCALES: Final = Resource(
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
     async with (
-        serve(tmp_path_factory.mktemp("api")) as running,
-        Client.from_kubeconfig(running.kubeconfig) as client,
+        an_api(tmp_path_factory.mktemp("api")) as kubeconfig,
+        Client.from_kubeconfig(kubeconfig) as client,
     ):
         yield client
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from claiming_wire import Fate, Letter, Wire, WiredClient
-from keeping_room import PATIENCE, Room, an_empty_room, names
+from keeping_room import PATIENCE, Room, an_api, an_empty_room, names
 
 from ingot.api.machine import MACHINE_SETS, MACHINES, Machine
-from ingot.embedded.server import Running, serve
 from ingot.kube import Change, Client, Informer, config
 from ingot.machines.machineset.naming import NUMBERS
 
@@ -20,14 +20,14 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def api(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
-    async with serve(tmp_path_factory.mktemp("api")) as running:
-        yield running
+async def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Path]:
+    async with an_api(tmp_path_factory.mktemp("api")) as kubeconfig:
+        yield kubeconfig
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def client(api: Running) -> AsyncIterator[Client]:
-    async with Client.from_kubeconfig(api.kubeconfig) as client:
+async def client(kubeconfig: Path) -> AsyncIterator[Client]:
+    async with Client.from_kubeconfig(kubeconfig) as client:
         yield client
 
 
@@ -52,15 +52,15 @@ class Witness:
 class Scene:
     """A namespace with a witness, and as many who keep its sets as are wanted, each behind a wire of its own."""
 
-    def __init__(self, api: Running, room: Room, witness: Witness) -> None:
-        self._api = api
+    def __init__(self, kubeconfig: Path, room: Room, witness: Witness) -> None:
+        self._kubeconfig = kubeconfig
         self.room = room
         self.witness = witness
         self.post: list[Letter] = []
         self._keepers: list[tuple[Room, WiredClient]] = []
 
     async def keeper(self) -> tuple[Room, Wire]:
-        client = WiredClient(config.load(self._api.kubeconfig))
+        client = WiredClient(config.load(self._kubeconfig))
         client.wire = Wire(self.room.client, self.post)
         room = Room(self.room.client, self.room.namespace)
         room.through = client
@@ -94,9 +94,9 @@ class Scene:
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def scene(api: Running, client: Client) -> AsyncIterator[Scene]:
+async def scene(kubeconfig: Path, client: Client) -> AsyncIterator[Scene]:
     async with an_empty_room(client) as room, _watched(client, room) as witness:
-        scene = Scene(api, room, witness)
+        scene = Scene(kubeconfig, room, witness)
         yield scene
         await scene.end()
 

@@ -6,19 +6,19 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
 import pytest
 import pytest_asyncio
 from claiming_wire import Wire, WiredClient
-from keeping_room import FINALIZER, Room, a_room, an_empty_room, host_status
+from keeping_room import FINALIZER, Room, a_room, an_api, an_empty_room, host_status
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS
 from ingot.api.core import NODES
 from ingot.api.machine import MACHINES, Annotation
 from ingot.api.meta import Key, Object, Resource
-from ingot.embedded.server import Running, serve
 from ingot.kube import Client, NotFound, config
 from ingot.machines.remediation.startup import MACHINE_HEALTH_CHECKS
 from ingot.machines.remediation.steps import KEPT_OFF, Mark, deadline_of
@@ -59,14 +59,14 @@ HEALTH_CHECKS: Final = {
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def api(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
-    async with serve(tmp_path_factory.mktemp("api")) as running:
-        yield running
+async def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Path]:
+    async with an_api(tmp_path_factory.mktemp("api")) as kubeconfig:
+        yield kubeconfig
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def client(api: Running) -> AsyncIterator[Client]:
-    async with Client.from_kubeconfig(api.kubeconfig) as client:
+async def client(kubeconfig: Path) -> AsyncIterator[Client]:
+    async with Client.from_kubeconfig(kubeconfig) as client:
         yield client
 
 
@@ -367,9 +367,9 @@ async def test_a_machine_without_a_host_says_so(room: Room) -> None:
 
 
 async def test_the_host_of_a_machine_that_is_well_again_is_not_switched_off_on_old_news(
-    client: Client, api: Running
+    client: Client, kubeconfig: Path
 ) -> None:
-    async with an_empty_room(client) as room, WiredClient(config.load(api.kubeconfig)) as wired:
+    async with an_empty_room(client) as room, WiredClient(config.load(kubeconfig)) as wired:
         wired.wire = Wire(client, [])
         room.through = wired
         await room.start()

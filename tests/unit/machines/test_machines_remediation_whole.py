@@ -11,12 +11,11 @@ from uuid import uuid4
 
 import pytest
 import pytest_asyncio
-from keeping_room import Room, an_empty_room
+from keeping_room import Room, an_api, an_empty_room
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
 from ingot.api.core import NODES, SECRETS
 from ingot.api.machine import MACHINE_SETS, MACHINES, Annotation
-from ingot.embedded.server import serve
 from ingot.hosts import HostController
 from ingot.kube import Client, EventRecorder, Manager
 from ingot.machines.machine.linking import provider_id
@@ -32,8 +31,8 @@ AT_ONCE = Script(default=HostScript(others=Behaviour(seconds=0)))
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
     async with (
-        serve(tmp_path_factory.mktemp("api")) as running,
-        Client.from_kubeconfig(running.kubeconfig) as client,
+        an_api(tmp_path_factory.mktemp("api")) as kubeconfig,
+        Client.from_kubeconfig(kubeconfig) as client,
     ):
         yield client
 

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from ingot.api.admission import check
 from ingot.api.baremetalhost import BareMetalHost
-from ingot.api.hostclaim import FINALIZER, HOST_CLAIMS, ConditionType, HostClaim, ObjectPlace
+from ingot.api.hostclaim import FINALIZER, HOST_CLAIMS, ConditionType, HostClaim
 from ingot.api.meta import Key
 from ingot.api.wire import wire
-from ingot.kube import Again, Conflict, Done, EventRecorder, Invalid
+from ingot.kube import Again, Conflict, Done, EventRecorder, Invalid, NotFound
 from ingot.machines.claims import reboots
 from ingot.machines.claims.data import BadSecret, Role
 from ingot.machines.claims.hardware import HardwareCopies
@@ -25,6 +25,7 @@ from ingot.machines.claims.taking import TRIES, Found, Taker, target_of
 from ingot.machines.claims.telling import (
     BAD_SECRETS,
     Reason,
+    Standing,
     Verdict,
     fault_of,
     no,
@@ -72,7 +73,7 @@ class ClaimReconciler:
                 return Done()
             try:
                 return await self._look(claim)
-            except Conflict:
+            except (Conflict, NotFound):
                 # The cache may be behind, and knows what the API says as soon as it is asked.
                 claim = await self._writer.look_again(key)
         return Again(CROWDED, "somebody else writes the same objects")
@@ -130,7 +131,6 @@ class ClaimReconciler:
     async def _keep(self, claim: HostClaim, host: BareMetalHost) -> Done | Again:
         self.hostless.discard(claim.key)
         self._taker.forget(claim.key)
-        hardware: ObjectPlace | None = None
         if host.metadata.deletion_timestamp is not None:
             synchronized = no(Reason.NOT_SYNCED, "Whoever runs the hosts is removing this one.")
         else:
@@ -202,7 +202,10 @@ class ClaimReconciler:
             fault = fault_of(host)
             message = "The claim is being deleted; its host is emptied first."
             why = no(Reason.DELETING, f"{message} {fault.message}" if fault is not None else message)
-            await self._writer.tell(claim, standing_without(why, why, meant=claim.status.bare_metal_host))
+            hardware = claim.status.hardware_data
+            await self._writer.tell(
+                claim, Standing(associated=why, synchronized=why, host=host, hardware=hardware)
+            )
             return Again(LOOK_AGAIN, why.message)
         await self._copies.tidy(claim, None, ())
         await self._writer.let_go(claim)

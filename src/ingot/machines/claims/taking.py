@@ -2,9 +2,10 @@
 
 First the claim says which host it is going to take, then the host is told everything by one patch: who has it, what to install,
 whether to be on. Both are guarded by the version that was looked at, in an order that holds however many work on the claim, with
-caches however old: the host is read; then the claim proves that it means this host, because that is written now, or was and is
-read anew; then the host is patched. A claim that turns to another host, because this one is gone or cannot be had, marks this one
-before it says so (`linking`): a patch that is on its way is refused, and nobody begins another.
+caches however old: the host is read; then it is written on the claim that it means this host, once more where it does already;
+then the host is patched. Of two who write on one version of the claim, one is refused: nobody takes a host for a claim that
+somebody else has turn to another one meanwhile. Who turns away, because the host is gone or cannot be had, has read it after the
+claim, and marks it first (`linking`): a patch that is on its way is refused, too.
 
 Whether the namespace of the claim may have the host is asked before it is taken, and never again: a claim that has its host
 keeps it when the policy goes.
@@ -146,7 +147,7 @@ class Taker:
                     if host.metadata.namespace not in allowed:
                         return self._not_allowed(claim, host.key)
                     with self._pool.reserved(host.key):
-                        await self._writer.still(claim)
+                        claim = await self._writer.intend(claim, host.key)
                         taken = await self._ask(claim, host, secrets)
                 case Free(claim):
                     chosen = self._pool.choose(_wish(claim), _where(claim, allowed))

@@ -6,7 +6,7 @@ What was written is known here at once, and is no news to anybody. People hear o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from ingot.api.hostclaim import FINALIZER, HOST_CLAIMS, HostClaim, HostClaimStatus
@@ -62,7 +62,7 @@ class ClaimWriter:
         """
         found = await self.look_again(claim.key)
         if found is None or found.metadata.resource_version != claim.metadata.resource_version:
-            raise Conflict(409, "Conflict", f"HostClaim {claim.key} has changed meanwhile")
+            raise _changed(claim.key)
 
     def is_own(self, claim: HostClaim) -> bool:
         """Whether this is what we wrote last."""
@@ -85,9 +85,16 @@ class ClaimWriter:
         return await self._patch(claim, {"metadata": {"annotations": dict(changes)}}) if changes else claim
 
     async def intend(self, claim: HostClaim, host: Key | None) -> HostClaim:
-        """Write down which host is going to be taken, before it is: nobody else takes another one for this claim."""
+        """Write down which host is going to be taken, before it is: nobody else takes another one for this claim.
+
+        It is another version of the claim afterwards, whatever it said before.
+        """
         place = wire(place_of(host)) if host is not None else None
-        status = {"bareMetalHost": place, "lastUpdated": wire(self._clock())}
+        at, before = self._clock(), claim.status.last_updated
+        if before is not None and at <= before:
+            # A patch that changes nothing would be no version, and would keep nobody else from writing.
+            at = before + timedelta(microseconds=1)
+        status = {"bareMetalHost": place, "lastUpdated": wire(at)}
         return await self._patch(claim, {"status": status}, subresource="status")
 
     async def tell(self, claim: HostClaim, standing: Standing) -> HostClaim:
@@ -101,13 +108,16 @@ class ClaimWriter:
         return written
 
     async def _patch(self, claim: HostClaim, patch: Mapping[str, Any], *, subresource: str = "") -> HostClaim:
-        written = await self._client.patch(
-            HOST_CLAIMS,
-            claim.key,
-            patch,
-            subresource=subresource,
-            resource_version=claim.metadata.resource_version,
-        )
+        try:
+            written = await self._client.patch(
+                HOST_CLAIMS,
+                claim.key,
+                patch,
+                subresource=subresource,
+                resource_version=claim.metadata.resource_version,
+            )
+        except NotFound:
+            raise _changed(claim.key) from None
         self._written[claim.key] = written.metadata.resource_version
         self._claims.observe(written)
         return written
@@ -125,3 +135,7 @@ class ClaimWriter:
                 reason=found.reason,
                 message=found.message,
             )
+
+
+def _changed(key: Key) -> Conflict:
+    return Conflict(409, "Conflict", f"HostClaim {key} has changed, or gone, meanwhile")

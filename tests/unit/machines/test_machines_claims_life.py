@@ -226,6 +226,30 @@ async def test_a_claim_that_has_its_host_keeps_it_when_the_policy_goes_and_a_new
     assert is_free(await room.get_host(host))
 
 
+@pytest.mark.parametrize("taken", [False, True])
+async def test_a_status_that_names_a_host_which_the_tenant_may_not_have_gets_nobody_that_host(
+    room: Room, taken: bool
+) -> None:
+    """Only the operator should be able to write it; whoever can, gains nothing."""
+    consumer = {
+        "kind": "Machine",
+        "apiVersion": "machine.openshift.io/v1beta1",
+        "name": "m",
+        "namespace": "x",
+    }
+    host = await room.host(**({"consumerRef": consumer, "image": IMAGE} if taken else {}))
+    claim = await room.claim(image=OTHER_IMAGE)
+    place = {"bareMetalHost": {"namespace": room.racks, "name": "h1"}}
+    await room.client.patch(HOST_CLAIMS, claim, {"status": place}, subresource="status")
+    async with room.operator():
+        await room.until_told(claim, "Associated", "False", "No HostDeployPolicy")
+        assert await room.hosts_of(claim) == []
+        await room.client.delete(HOST_CLAIMS, claim)
+        await room.until_gone(claim)
+    left = await room.get_host(host)
+    assert url(left) == (IMAGE["url"] if taken else "")
+
+
 async def test_a_policy_that_cannot_be_used_says_so_and_lets_nobody(room: Room) -> None:
     await room.host()
     async with room.operator():

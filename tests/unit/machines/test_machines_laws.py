@@ -29,7 +29,7 @@ from hypothesis.stateful import RuleBasedStateMachine, get_state_machine_test, i
 
 from leaping_worlds import api_in_a_thread
 
-LIVES: Final = int(os.environ.get("INGOT_LAWS_EXAMPLES", "8"))
+LIVES: Final = int(os.environ.get("INGOT_LAWS_EXAMPLES", "6"))
 FIRST: Final = int(os.environ.get("INGOT_LAWS_FIRST", "1"))
 STEPS: Final = int(os.environ.get("INGOT_LAWS_STEPS", "30"))
 

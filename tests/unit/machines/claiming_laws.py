@@ -12,13 +12,20 @@ from ingot.api.machine import MACHINES, Machine
 from ingot.api.meta import Key, Object, ObjectReference, Resource
 from ingot.kube import Change
 from ingot.machines.machine.linking import link_of, provider_id
-from ingot.machines.vacancies import claimant, why_taken
+from ingot.machines.vacancies import claimant
 
 Claimants = Resource[Machine] | Resource[HostClaim]
 OURS: Final = tuple(f"{kind.kind}.{kind.group} " for kind in (MACHINES, HOST_CLAIMS))
 
 BUSY: Final = (State.PREPARING, State.PROVISIONING, State.PROVISIONED, State.DEPROVISIONING)
 """Where a host still has something of whoever had it."""
+
+UNTOUCHABLE: Final = {
+    "baremetalhost.metal3.io/paused",
+    "baremetalhost.metal3.io/detached",
+    "capi.metal3.io/unhealthy",
+}
+"""Annotations of hosts that are nobody's to take."""
 
 
 def name_of(kind: Claimants, key: Key) -> str:
@@ -30,6 +37,18 @@ def name_of(kind: Claimants, key: Key) -> str:
 
 def owner_of(host: BareMetalHost) -> str:
     return claimant(host.spec.consumer_ref) if host.spec.consumer_ref is not None else ""
+
+
+def is_free(host: BareMetalHost) -> bool:
+    """Whether somebody could take it. Said anew here: a law does not ask the code that it is about."""
+    return (
+        not owner_of(host)
+        and not target_of(host)
+        and host.metadata.deletion_timestamp is None
+        and not host.status.error_type
+        and not UNTOUCHABLE & host.metadata.annotations.keys()
+        and host.state is State.AVAILABLE
+    )
 
 
 def target_of(host: BareMetalHost) -> str:
@@ -81,8 +100,8 @@ class Chronicle:
         if was and is_now and was != is_now:
             yield f"it belonged to {was}, and was taken over by {is_now}"
         elif is_now and not was:
-            if old is None or (why := why_taken(old)) is not None:
-                yield f"{is_now} took it, and it {why if old is not None else 'was not there'}"
+            if old is None or not is_free(old):
+                yield f"{is_now} took it, and it could not be had: {old}"
             if has not in self.wanted.get(is_now, ()):
                 yield f"{is_now} took it, and told it to run {has!r}, not {self.wanted.get(is_now)}"
         elif was and not is_now:
@@ -165,7 +184,7 @@ class AtRest:
         if mine := self._hosts_of(one, kind):
             return mine[0]
         for host in self.hosts:
-            if why_taken(host) is None and labels.items() <= host.metadata.labels.items():
+            if is_free(host) and labels.items() <= host.metadata.labels.items():
                 yield f"it has no host, and could have {host.key}"
                 break
         return None

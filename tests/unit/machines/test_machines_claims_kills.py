@@ -16,7 +16,7 @@ from ingot.api.hostdeploypolicy import HOST_DEPLOY_POLICIES
 from ingot.api.meta import Key
 from ingot.embedded.server import Running
 from ingot.kube import Conflict, NotFound
-from ingot.machines.claims.linking import GIVEN_UP_BY
+from ingot.machines.claims.linking import PASSED_BY
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -205,7 +205,7 @@ async def test_a_deaf_operator_does_not_take_a_host_for_a_claim_that_is_gone(roo
         await deaf(room, claim, old)
         await room.client.delete(HOST_CLAIMS, claim)
         await room.rest(claim)
-        assert GIVEN_UP_BY in (await room.get_host(host)).metadata.annotations
+        assert PASSED_BY in (await room.get_host(host)).metadata.annotations
         await old.once(claim)
     assert (await room.get_host(host)).spec.consumer_ref is None
 

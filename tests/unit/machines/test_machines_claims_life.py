@@ -15,7 +15,6 @@ from ingot.api.hostclaim import FINALIZER, HOST_CLAIMS
 from ingot.api.hostdeploypolicy import HOST_DEPLOY_POLICIES
 from ingot.api.meta import Key
 from ingot.embedded.server import Running
-from ingot.machines.claims.linking import GIVEN_UP_BY
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -401,7 +400,7 @@ async def test_a_claim_goes_when_its_host_is_empty_and_not_before(room: Room) ->
         await room.until_gone(claim)
     left = await room.get_host(host)
     assert is_free(left)
-    assert GIVEN_UP_BY in left.metadata.annotations
+    assert left.metadata.annotations == {}
     await room.until_gone(claim, HARDWARE_DATA)
 
 

@@ -17,7 +17,7 @@ from ingot.api.hostclaim import HostClaim, HostClaimStatus, ObjectPlace
 from ingot.api.meta import Key, ObjectMeta
 from ingot.machines.claims import data, reboots
 from ingot.machines.claims.data import BadSecret, Role
-from ingot.machines.claims.linking import claim_of, giving_up, is_given_up, named_host
+from ingot.machines.claims.linking import claim_of, named_host
 from ingot.machines.claims.reconciling import broken_rules
 from ingot.machines.claims.taking import target_of
 from ingot.machines.claims.telling import (
@@ -173,16 +173,10 @@ def test_only_claims_are_found_on_a_host() -> None:
     assert claim_of(host()) is None
 
 
-def test_a_host_is_given_up_by_one_version_of_a_claim() -> None:
-    asked = claim()
-    marked = host(annotations=giving_up(asked)["metadata"]["annotations"])
-    assert is_given_up(marked, asked)
-    later = msgspec.structs.replace(
-        asked, metadata=msgspec.structs.replace(asked.metadata, resource_version="8")
-    )
-    assert not is_given_up(marked, later)
+def test_a_claim_names_a_host_by_both_its_names() -> None:
     assert named_host(claim(status={"bareMetalHost": {"name": "h", "namespace": "racks"}})) == ("racks", "h")
     assert named_host(claim(status={"bareMetalHost": {"name": "", "namespace": "racks"}})) is None
+    assert named_host(claim()) is None
 
 
 # Reboots

@@ -5,17 +5,18 @@ Safe to be interrupted anywhere: every step looks at what is there. The claim it
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ingot.api.baremetalhost import BareMetalHost, UnknownState
 from ingot.api.hostclaim import HostClaim
 from ingot.kube import Conflict
 from ingot.machines.claims.data import is_copy
-from ingot.machines.claims.linking import consumer_of, giving_up, is_given_up, named_host, release
+from ingot.machines.claims.linking import consumer_of, named_host, passing_by
 from ingot.machines.claims.reboots import off_host
 from ingot.machines.claims.writing import ClaimWriter
 from ingot.machines.pool import Pool
-from ingot.machines.targets import emptying, is_emptied
+from ingot.machines.targets import RELEASE, emptying, is_emptied
 from ingot.machines.vacancies import belongs_to, why_taken
 
 
@@ -30,19 +31,19 @@ async def let_hosts_go(pool: Pool, writer: ClaimWriter, claim: HostClaim) -> Bar
     if hosts or meant is not None:
         # Another claim of this name would have the same hosts. This one is still there, so they are its own.
         await writer.still(claim)
-    if meant is not None and why_taken(meant) is None and not is_given_up(meant, claim):
-        await pool.patch(meant, giving_up(claim))
+    if meant is not None and why_taken(meant) is None:
+        await _patched(pool, meant, passing_by(claim))
     waits_for: BareMetalHost | None = None
     for host in hosts.values():
         emptied = await _patched(pool, host, _emptying(host))
         if _is_emptied(emptied):
-            await _patched(pool, emptied, release(claim))
+            await _patched(pool, emptied, RELEASE)
         else:
             waits_for = emptied
     return waits_for
 
 
-async def _patched(pool: Pool, host: BareMetalHost, change: dict[str, Any]) -> BareMetalHost:
+async def _patched(pool: Pool, host: BareMetalHost, change: Mapping[str, Any]) -> BareMetalHost:
     try:
         return await pool.patch(host, change)
     except Conflict:

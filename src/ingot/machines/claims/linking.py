@@ -1,8 +1,8 @@
 """Which host a claim has, as both sides write it down. Pure.
 
 The claim names the host in `status.bareMetalHost` from the moment it means to take it; the host names the claim in
-`spec.consumerRef`, which is the lock. A claim that turns away from a host, because it goes or has to choose another one, says so
-on the host first, in an annotation: whoever still means to take that host for it finds another version of the host, or the mark.
+`spec.consumerRef`, which is the lock. A claim that passes by a host which it meant to take and still could, because it goes or
+was given another one, makes a newer version of the host: a patch that is on its way to take it is refused.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from typing import Any, Final
 from ingot.api.baremetalhost import BareMetalHost
 from ingot.api.hostclaim import HOST_CLAIMS, HostClaim, ObjectPlace
 from ingot.api.meta import Key, ObjectReference
-from ingot.machines.targets import RELEASE
 
-GIVEN_UP_BY: Final = "ingot.metal3.io/given-up-by"
-"""On a host: which version of which claim was the last that turned away from it. A later version may mean it anew."""
+PASSED_BY: Final = "ingot.metal3.io/passed-by-claim"
+"""On a host: which version of which claim was the last that passed by, having meant to take it."""
 
 
 def consumer_of(claim: HostClaim) -> ObjectReference:
@@ -51,20 +50,8 @@ def place_of(key: Key) -> ObjectPlace:
     return ObjectPlace(name=key.name, namespace=key.namespace)
 
 
-def is_given_up(host: BareMetalHost, claim: HostClaim) -> bool:
-    """Whether the claim, in this version, does not mean this host any more although it names it."""
-    return host.metadata.annotations.get(GIVEN_UP_BY) == _version(claim)
-
-
-def giving_up(claim: HostClaim) -> dict[str, Any]:
-    """The patch by which a claim turns away from a host."""
-    return {"metadata": {"annotations": {GIVEN_UP_BY: _version(claim)}}}
-
-
-def _version(claim: HostClaim) -> str:
-    return f"{claim.metadata.uid}/{claim.metadata.resource_version}"
-
-
-def release(claim: HostClaim) -> dict[str, Any]:
-    """The patch that lets an emptied host go."""
-    return {**RELEASE, **giving_up(claim)}
+def passing_by(claim: HostClaim) -> dict[str, Any]:
+    """The patch by which a claim passes by a host."""
+    return {
+        "metadata": {"annotations": {PASSED_BY: f"{claim.metadata.uid}/{claim.metadata.resource_version}"}}
+    }

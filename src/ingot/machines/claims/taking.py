@@ -5,7 +5,7 @@ whether to be on. Both are guarded by the version that was looked at, in an orde
 caches however old: the host is read; then it is written on the claim that it means this host, once more where it does already;
 then the host is patched. Of two who write on one version of the claim, one is refused: nobody takes a host for a claim that
 somebody else has turn to another one meanwhile. Who turns away, because the host is gone or cannot be had, has read it after the
-claim, and marks it first (`linking`): a patch that is on its way is refused, too.
+claim: a patch that is on its way is one of an older host, and is refused, too.
 
 Whether the namespace of the claim may have the host is asked before it is taken, and never again: a claim that has its host
 keeps it when the policy goes.
@@ -22,10 +22,10 @@ from typing import Final
 from ingot.api.baremetalhost import BareMetalHost
 from ingot.api.hostclaim import ConditionType, HostClaim
 from ingot.api.meta import Key
-from ingot.kube import Again, Conflict, Invalid, NotFound
+from ingot.kube import Again, Conflict, NotFound
 from ingot.machines.choosing import Wish
 from ingot.machines.claims.data import Role, as_copied, installs, is_copy
-from ingot.machines.claims.linking import consumer, consumer_of, giving_up, is_given_up, named_host, place_of
+from ingot.machines.claims.linking import consumer, consumer_of, named_host, passing_by, place_of
 from ingot.machines.claims.secrets import SecretCopies
 from ingot.machines.claims.telling import Reason, Standing, no, standing_without
 from ingot.machines.claims.writing import ClaimWriter
@@ -133,7 +133,7 @@ class Taker:
         if host is None or not belongs_to(host, me):
             return None
         if isinstance(stands, Means):
-            await self._turn_away(stands.claim, stands.host)
+            await self._pool.patch(stands.host, passing_by(claim))
         return Found(await self._writer.intend(stands.claim, host.key), host)
 
     async def take(self, claim: HostClaim, secrets: Mapping[Role, Key]) -> Found | NoHost:
@@ -179,19 +179,11 @@ class Taker:
         if named is None:
             return Free(claim)
         host = await self._pool.look_again(named)
-        if host is not None:
-            if belongs_to(host, consumer_of(claim)):
-                return Found(claim, host)
-            if not is_given_up(host, claim):
-                if why_taken(host) is None:
-                    return Means(claim, host)
-                await self._turn_away(claim, host)
+        if host is not None and belongs_to(host, consumer_of(claim)):
+            return Found(claim, host)
+        if host is not None and why_taken(host) is None:
+            return Means(claim, host)
         return Free(await self._writer.intend(claim, None))
-
-    async def _turn_away(self, claim: HostClaim, host: BareMetalHost) -> None:
-        # What the API refuses to have changed, nobody takes for the claim either.
-        with suppress(Invalid, NotFound):
-            await self._pool.patch(host, giving_up(claim))
 
     def _wait(self, claim: HostClaim, allowed: frozenset[str]) -> NoHost:
         where, wish = _where(claim, allowed), _wish(claim)

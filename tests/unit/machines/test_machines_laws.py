@@ -70,6 +70,9 @@ class Claiming(RuleBasedStateMachine):
         some_life=st.integers(0, 99),
         hosts=st.sampled_from([["h1"], ["h1", "h2"], ["h1", "h2", "h3"]]),
         claimants=st.lists(st.sampled_from(CLAIMANTS), min_size=1, max_size=3, unique=True),
+        troubles=st.dictionaries(
+            st.sampled_from(sorted(RACKS)), st.sampled_from(sorted(TROUBLES)), max_size=2
+        ),
         slow=st.sampled_from([None, 0, 1]),
         lags=st.lists(st.tuples(WHICH, LAGGING), max_size=2),
     )
@@ -78,6 +81,7 @@ class Claiming(RuleBasedStateMachine):
         some_life: int,
         hosts: list[str],
         claimants: list[str],
+        troubles: dict[str, str],
         slow: int | None,
         lags: list[tuple[int, str]],
     ) -> None:
@@ -87,6 +91,9 @@ class Claiming(RuleBasedStateMachine):
         self.people = People(self.world)
         self.hosts = set(hosts)
         self._do(self.people.settle_in(hosts))
+        for name, trouble in troubles.items():
+            self.troubled.add(name)
+            self._do(self.people.befall(name, trouble))
         if slow is not None:
             self.world.actuators[slow].wire.slow = True
         for which, kind in lags:

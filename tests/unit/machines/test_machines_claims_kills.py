@@ -16,7 +16,6 @@ from ingot.api.hostdeploypolicy import HOST_DEPLOY_POLICIES
 from ingot.api.meta import Key
 from ingot.embedded.server import Running
 from ingot.kube import Conflict, NotFound
-from ingot.machines.claims.linking import PASSED_BY
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -205,8 +204,26 @@ async def test_a_deaf_operator_does_not_take_a_host_for_a_claim_that_is_gone(roo
         await deaf(room, claim, old)
         await room.client.delete(HOST_CLAIMS, claim)
         await room.rest(claim)
-        assert PASSED_BY in (await room.get_host(host)).metadata.annotations
         await old.once(claim)
+    assert (await room.get_host(host)).spec.consumer_ref is None
+
+
+async def test_a_patch_that_is_long_on_its_way_does_not_take_a_host_for_a_claim_that_is_gone(
+    room: Room,
+) -> None:
+    await room.policy()
+    host, claim = await room.host(), await room.claim()
+    async with room.operator(works=False) as slow:
+        # The finalizer, the intention, and then the host.
+        slow.pen.slow_at = 2
+        taking = asyncio.create_task(slow.once(claim))
+        await slow.pen.is_slow.wait()
+        await room.client.delete(HOST_CLAIMS, claim)
+        await room.rest(claim)
+        with pytest.raises(NotFound):
+            await room.get(claim)
+        slow.pen.go_on.set()
+        await taking
     assert (await room.get_host(host)).spec.consumer_ref is None
 
 

@@ -23,7 +23,7 @@ Node = dict[str, Any]
 
 AT_ONCE = 32
 """Connections to Ironic. A hundred at once are more than it takes up in time; Ingot opens as many as this."""
-INSPECTED_AT_ONCE = 100
+INSPECTED_AT_ONCE = 50
 """Servers. With a thousand at once most agents find Ironic too busy for their reports and give up; Ingot has this limit, too."""
 
 

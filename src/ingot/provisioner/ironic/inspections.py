@@ -20,7 +20,7 @@ from ingot.api.meta import Key
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.cache import NodeCache
 
-AT_ONCE: Final = 100
+AT_ONCE: Final = 50
 _COMES_WITHIN: Final = 15.0
 """Seconds that a place is kept for who was called."""
 _INSPECTED: Final = (states.INSPECTING, states.INSPECT_WAIT)

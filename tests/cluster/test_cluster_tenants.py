@@ -1,0 +1,209 @@
+"""Tenants with identities of their own on a real kube-apiserver: what they need works, and what they must not see is refused.
+
+The operator runs under the role that is shipped for it, and so do they.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+from control_plane import NotBuilt, programs
+from tenant_site import (
+    PASSWORD,
+    RACKS,
+    SYSTEM,
+    Refused,
+    Site,
+    claim,
+    host,
+    machine_set,
+    policy,
+    secret,
+    site,
+)
+
+USER_DATA: Final = "#cloud-config\nhostname: of-team-a\n"
+
+
+@dataclass
+class Town:
+    """The site as the tests find it: a Machine and two tenants have a host each, and one tenant may have none."""
+
+    site: Site
+    team_a: Path
+    team_b: Path
+    team_c: Path
+    auditor: Path
+    copied: str
+    """The Secret beside the host that holds the user data of team-a."""
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    try:
+        programs()
+    except NotBuilt as missing:
+        pytest.skip(str(missing))
+    with site(tmp_path_factory.mktemp("site")) as here:
+        tenants = {name: here.tenant(name) for name in ("team-a", "team-b", "team-c")}
+        with here.operator("--controllers=hosts,machines", f"--defaults-namespace={SYSTEM}"):
+            here.apply(*(part for name in ("h1", "h2", "h3") for part in host(name)))
+            here.apply(policy("tenants", "team-a", "team-b"), machine_set("workers"))
+            here.wait("jsonpath={.status.replicas}=1", "machineset/workers", "-n", RACKS)
+            here.wait("jsonpath={.status.phase}=Provisioned", "machine", "--all", "-n", RACKS)
+            for name, who in tenants.items():
+                here.apply(
+                    secret(name, "first-boot", userData=USER_DATA.replace("team-a", name)),
+                    claim(name, "web", userData={"name": "first-boot"}),
+                    as_who=who,
+                )
+            for name in ("team-a", "team-b"):
+                here.wait("condition=Ready", "hostclaim/web", "-n", name, as_who=tenants[name])
+            yield Town(
+                here,
+                tenants["team-a"],
+                tenants["team-b"],
+                tenants["team-c"],
+                here.auditor(),
+                copied=_host_of(here, "team-a")["spec"]["userData"]["name"],
+            )
+
+
+def _host_of(here: Site, tenant: str) -> dict[str, dict[str, dict[str, str]]]:
+    (found,) = (
+        one
+        for one in here.get("bmh", "-n", RACKS)["items"]
+        if one["spec"]["consumerRef"] | {"namespace": tenant} == one["spec"]["consumerRef"]
+    )
+    return found
+
+
+def test_the_operator_works_under_the_roles_that_are_shipped(town: Town) -> None:
+    hosts = town.site.get("bmh", "-n", RACKS)["items"]
+    states = {one["metadata"]["name"]: one["status"]["provisioning"]["state"] for one in hosts}
+    assert states == dict.fromkeys(("h1", "h2", "h3"), "provisioned")
+    consumers = sorted(
+        (one["spec"]["consumerRef"]["kind"], one["spec"]["consumerRef"]["namespace"]) for one in hosts
+    )
+    assert consumers == [("HostClaim", "team-a"), ("HostClaim", "team-b"), ("Machine", RACKS)]
+    assert town.site.refusals() == []
+    # Its own are there, and it told what it did.
+    assert town.site.get("lease/baremetal-operator", "-n", SYSTEM)["spec"]["holderIdentity"]
+    assert town.site.get("validatingwebhookconfiguration/ingot")["webhooks"]
+    assert town.site.get("events", "-n", RACKS)["items"]
+
+
+def test_a_tenant_sees_the_claim_the_hardware_and_nothing_of_the_bmc(town: Town) -> None:
+    mine = ("-n", "team-a")
+    found = town.site.get("hostclaim/web", *mine, as_who=town.team_a)
+    assert found["status"]["poweredOn"] is True
+    assert found["status"]["hardwareData"] == {"name": "web", "namespace": "team-a"}
+    hardware = town.site.get("hardwaredata/web", *mine, as_who=town.team_a)
+    assert hardware["spec"]["hardware"]["cpu"]["arch"] == "x86_64"
+    assert town.site.get("events", *mine, as_who=town.team_a)["items"]
+    told = town.site.kubectl("get", "hostclaims,hardwaredata,events", *mine, "-o", "yaml", as_who=town.team_a)
+    for word in ("redfish", "192.0.2.7", "-bmc", PASSWORD, town.copied):
+        assert word not in told
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "get bmh -n racks",
+        "get bmh/h1 -n racks",
+        "get bmh -A",
+        "get secrets -n racks",
+        "get secret/h1-bmc -n racks",
+        "get secret/{copied} -n racks",
+        "get events -n racks",
+        "get events.events.k8s.io -n racks",
+        "get hardwaredata -n racks",
+        "get hostfirmwaresettings -n racks",
+        "get preprovisioningimages -n racks",
+        "get hostdeploypolicies -n racks",
+        "get machines -n racks",
+        "get configmaps -n racks",
+        "get configmaps -n ingot-system",
+        "get leases -n ingot-system",
+        "get secrets -A",
+        "get hostclaims -A",
+        "get hardwaredata -A",
+        "get events -A",
+        "get hostclaims -n team-b",
+        "get hostclaim/web -n team-b",
+        "get hardwaredata/web -n team-b",
+        "get secret/first-boot -n team-b",
+        "get events -n team-b",
+        "get nodes",
+        "get namespaces",
+        "get bmh -n team-a",
+        "delete hostclaim/web -n team-b",
+        "patch bmh/h1 -n racks --type=merge -p {{}}",
+        "annotate bmh/h1 -n racks reboot.metal3.io=",
+        "create hostdeploypolicy",
+        "create token tenant -n team-b",
+        "create token tenant -n team-a",
+        "create token ingot-operator -n ingot-system",
+        "patch hostclaim/web -n team-a --subresource=status --type=merge -p {{}}",
+        "delete hardwaredata/web -n team-a",
+        "get pods -n team-a",
+        "get hostclaims -n team-a --as=ingot:admin",
+    ],
+)
+def test_a_tenant_is_refused(town: Town, words: str) -> None:
+    typed = words.format(copied=town.copied).split(" ")
+    if typed[:2] == ["create", "hostdeploypolicy"]:
+        with pytest.raises(Refused, match="orbidden"):
+            town.site.apply(policy("of-mine", "team-a"), as_who=town.team_a)
+        return
+    with pytest.raises(Refused, match="orbidden"):
+        town.site.kubectl(*typed, as_who=town.team_a)
+
+
+def test_who_is_in_no_policy_gets_no_host_and_is_told_so(town: Town) -> None:
+    mine = ("-n", "team-c")
+    town.site.wait("condition=Associated=false", "hostclaim/web", *mine, as_who=town.team_c)
+    found = town.site.get("hostclaim/web", *mine, as_who=town.team_c)
+    (why,) = (one["message"] for one in found["status"]["conditions"] if one["type"] == "Associated")
+    assert "HostDeployPolicy" in why
+    assert "bareMetalHost" not in found["status"]
+    for word in ("h1", "h2", "h3", "redfish", "-bmc"):
+        assert word not in town.site.kubectl(
+            "get", "hostclaims,events", *mine, "-o", "yaml", as_who=town.team_c
+        )
+
+
+def test_an_auditor_reads_hosts_and_claims_and_no_secret_and_changes_nothing(town: Town) -> None:
+    who = town.auditor
+    assert len(town.site.get("bmh", "-A", as_who=who)["items"]) == 3
+    assert len(town.site.get("hostclaims", "-A", as_who=who)["items"]) == 3
+    for kinds in ("machines,machinesets,hostdeploypolicies,hardwaredata,events,nodes,namespaces,leases",):
+        town.site.kubectl("get", kinds, "-A", as_who=who)
+    for typed in (
+        ("get", "secrets", "-A"),
+        ("get", "secret/h1-bmc", "-n", RACKS),
+        ("get", "preprovisioningimages", "-A"),
+        ("delete", "bmh/h1", "-n", RACKS),
+        ("annotate", "bmh/h1", "-n", RACKS, "seen=yes"),
+        ("delete", "hostclaim/web", "-n", "team-a"),
+    ):
+        with pytest.raises(Refused, match="orbidden"):
+            town.site.kubectl(*typed, as_who=who)
+
+
+def test_a_tenant_lets_go_and_nothing_of_his_is_left_beside_the_host(town: Town) -> None:
+    """Comes last: the host goes to whoever claims next."""
+    here, had = town.site, _host_of(town.site, "team-b")
+    name, copied = had["metadata"]["name"], had["spec"]["userData"]["name"]
+    here.kubectl("delete", "hostclaim/web", "-n", "team-b", "--timeout=120s", as_who=town.team_b)
+    here.wait("condition=AvailableForProvisioning", f"bmh/{name}", "-n", RACKS)
+    assert "consumerRef" not in here.get(f"bmh/{name}", "-n", RACKS)["spec"]
+    here.until(
+        lambda: f"secret/{copied}" not in here.kubectl("get", "secrets", "-n", RACKS, "-o", "name").split()
+    )
+    here.until(lambda: here.get("hardwaredata", "-n", "team-b", as_who=town.team_b)["items"] == [])
+    assert here.refusals() == []

@@ -14,6 +14,7 @@ import ssl
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -49,6 +50,7 @@ class Site:
         self._folder = folder
         self._kubectl = str(programs() / "kubectl")
         self._health = ""
+        self._tokens: dict[Path, str] = {}
 
     # Who there is
 
@@ -58,6 +60,7 @@ class Site:
         path = self._folder / f"{namespace}-{account}.kubeconfig"
         ca = (self._plane.folder / "trust/ca.crt").read_bytes()
         kubeconfig.write(path, url=self._plane.url, ca=ca, user=account, token=Secret(token))
+        self._tokens[path] = token
         return path
 
     def tenant(self, namespace: str) -> Path:
@@ -87,6 +90,22 @@ class Site:
         if done.returncode != 0:
             raise Refused(f"{' '.join(words)}: {done.stderr.strip()}")
         return done.stdout
+
+    def answer(
+        self, who: Path, method: str, path: str, body: dict[str, Any] | None = None, **headers: str
+    ) -> int:
+        """The code that the API answers a request with: quicker than kubectl, where there are many."""
+        content = json.dumps(body).encode() if body is not None else None
+        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        headers |= {"Authorization": f"Bearer {self._tokens[who]}", "Content-Type": kind}
+        request = urllib.request.Request(self._plane.url + path, content, headers, method=method)
+        trusted = ssl.create_default_context(cafile=self._plane.folder / "trust/ca.crt")
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE, context=trusted) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as refused:
+            with refused:
+                return refused.code
 
     def apply(self, *objects: dict[str, Any], as_who: Path | None = None) -> None:
         self.kubectl("apply", "-f", "-", as_who=as_who, given=yaml.safe_dump_all(objects))

@@ -1,12 +1,11 @@
 """Machines and claims by the thousand on a real kube-apiserver: until each has its host, and what that costs.
 
 `python bench/bench_machines.py [--kind machines|claims] [--hosts stopped|running] [--count 1000] [--givers 2]`. As many hosts as
-claimants, made available by Ingot with the demo back end without delays. Then the claimants are created: the clock starts, and
-`ingot operator --controllers machines`, a process of its own, gives each a host. Before that, on another server, the floor: a
-bare client that makes the writes of a claim, with as many at once, and does nothing else. `--hosts running`: whoever looks after
-hosts goes on meanwhile and provisions them; `stopped`: nobody does, and all that is written is the claims. `--givers 2`: two
-processes that know nothing of each other give hosts away at the same time. What was written, and what was refused, is in the API
-server's own log.
+claimants are available. Then the claimants are created, which starts the clock, and `ingot operator --controllers machines`, a
+process of its own, gives each a host. Before that, on another server, the floor: a bare client that makes the writes of a claim,
+with as many at once, and does nothing else. `--hosts running`: Ingot looks after the hosts, with the demo back end without delays,
+and provisions them meanwhile; `stopped`: nobody does, and all that is written is the claims. `--givers 2`: two processes that know
+nothing of each other give hosts away at the same time. What was written, and what was refused, is in the API server's own log.
 """
 
 from __future__ import annotations
@@ -115,17 +114,17 @@ async def measured(
         server = stack.enter_context(servers.kubernetes(folder, *log.options))
         users = accounts(server, folder, "user", "hosts", who)
         client = await stack.enter_async_context(Client.from_kubeconfig(users["user"]))
-        with contextlib.ExitStack() as looked_after:
-            hosts = looked_after.enter_context(operator(users["hosts"], folder / "hosts", script=SCRIPT))
-            begun = time.perf_counter()
+        begun = time.perf_counter()
+        if hosts_running:
+            hosts = stack.enter_context(operator(users["hosts"], folder / "hosts", script=SCRIPT))
             arriving = asyncio.create_task(
                 fleet.until(client, hall.HOSTS, count, fleet.available, begun, 60 + count)
             )
             await fleet.create(client, hall.HOSTS, count)
             await arriving
-            say(f"{count} hosts are available after {time.perf_counter() - begun:.0f} s")
-            if hosts_running:
-                stack.push(looked_after.pop_all())
+        else:
+            await hall.have_hosts(client, count)
+        say(f"{count} hosts are available after {time.perf_counter() - begun:.0f} s")
         if kind == "claims":
             await hall.open_to_tenants(client)
         own = stack.enter_context(giving(who, users[who], folder, kind, count, givers))

@@ -12,12 +12,15 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from floor_of_hosts import inventory
+from hosts import fleet
 from ingot.api.baremetalhost import BARE_METAL_HOSTS
 from ingot.api.core import NAMESPACES
+from ingot.api.hardwaredata import HARDWARE_DATA
 from ingot.api.hostclaim import HOST_CLAIMS, HostClaim
 from ingot.api.hostdeploypolicy import HOST_DEPLOY_POLICIES
 from ingot.api.machine import MACHINES, Annotation, Machine
-from ingot.api.meta import Model, Object, ObjectReference, Resource
+from ingot.api.meta import Key, Model, Object, ObjectReference, Resource
 from ingot.kube import Change, Client, Informer
 
 Kind = Literal["machines", "claims"]
@@ -52,6 +55,35 @@ async def open_to_tenants(client: Client) -> None:
     await client.create(NAMESPACES, {"metadata": {"name": TENANT}})
     spec = {"hostClaimNamespaces": {"names": [TENANT]}}
     await client.create(HOST_DEPLOY_POLICIES, {"metadata": {"name": "all"}, "spec": spec}, namespace=HOSTS)
+
+
+async def have_hosts(client: Client, count: int) -> None:
+    """Hosts as they are when they have been inspected, and nobody looks after them any more."""
+    await client.create(NAMESPACES, {"metadata": {"name": HOSTS}})
+    left = iter(fleet.names(count))
+    status = {
+        "errorCount": 0,
+        "errorMessage": "",
+        "hardwareProfile": "unknown",
+        "operationalStatus": "OK",
+        "poweredOn": True,
+        "provisioning": {"ID": "of-the-back-end", "state": "available", "image": {"url": ""}},
+    }
+
+    async def some() -> None:
+        for name in left:
+            hardware = inventory(name)
+            await client.create(BARE_METAL_HOSTS, fleet.host(name), namespace=HOSTS)
+            await client.patch(
+                BARE_METAL_HOSTS,
+                Key(HOSTS, name),
+                {"status": status | {"hardware": hardware}},
+                subresource="status",
+            )
+            beside = {"metadata": {"name": name}, "spec": {"hardware": hardware}}
+            await client.create(HARDWARE_DATA, beside, namespace=HOSTS)
+
+    await asyncio.gather(*(some() for _ in range(AT_ONCE)))
 
 
 async def create(client: Client, kind: Kind, count: int) -> float:

@@ -10,7 +10,7 @@ import json
 import os
 import secrets
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -22,11 +22,12 @@ from fake_plugin import FakePlugin
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
 from ingot.api.core import NAMESPACES, SECRETS
 from ingot.api.meta import Key, Object, Resource
+from ingot.api.preprovisioningimage import PREPROVISIONING_IMAGES
 from ingot.embedded.server import serve
 from ingot.hosts import HostController, HostSettings
 from ingot.images.controller import ImageSettings, Listen, serving
 from ingot.images.ramdisk import AgentSettings
-from ingot.kube import ApiError, Client, EventRecorder, Manager
+from ingot.kube import ApiError, Client, EventRecorder, Manager, NotFound
 from ingot.provisioner.ironic import IronicAccess, IronicProvisioner, PushListen, Ramdisk
 from ingot.provisioner.ironic.drivers import FAMILIES
 from ingot.provisioner.ironic.instance import IMAGE_KEYS
@@ -186,6 +187,14 @@ class Hand:
             return None
         return changed
 
+    async def until(self, condition: Callable[[BareMetalHost], bool]) -> BareMetalHost:
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                host = await self.client.get(BARE_METAL_HOSTS, self.key)
+                if condition(host):
+                    return host
+                await asyncio.sleep(0.05)
+
     async def settled(self) -> BareMetalHost | None:
         """The host when it has come to rest, or to what it cannot get past; None if the API never took it."""
         looks = 0
@@ -291,10 +300,24 @@ async def site(folder: Path, way: Way) -> AsyncIterator[Site]:
             tasks=[hosts.follow_backend, *(images.tasks if own else [])],
         )
         running = asyncio.create_task(manager.run())
-        await manager.started()
-        yield Site(client, way, conductor, ironic)
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-        ironic.on_change = lambda node, deleted: None
-        await plugin.stop()
-    await ironic.stop()
+        try:
+            await manager.started()
+            yield Site(client, way, conductor, ironic)
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+            ironic.on_change = lambda node, deleted: None
+            await plugin.stop()
+            await ironic.stop()
+            await _leave_nothing(client)
+
+
+async def _leave_nothing(client: Client) -> None:
+    """Of hosts and their ramdisks, for whoever comes to the same cluster next."""
+    if not os.environ.get("INGOT_TEST_THROWAWAY"):
+        return
+    for kind in (BARE_METAL_HOSTS, PREPROVISIONING_IMAGES):
+        for found in (await client.list(kind)).items:
+            with contextlib.suppress(NotFound):
+                await client.patch(kind, found.key, {"metadata": {"finalizers": []}})
+                await client.delete(kind, found.key)

@@ -92,9 +92,8 @@ async def test_a_status_that_is_taken_over_does_not_lead_to_the_machine_of_anoth
         }
         image = {"image": IMAGE} if state == "provisioned" else {}
         await thief.host(annotations={Annotation.STATUS: json.dumps(status)}, **image)
-        other = await thief.settled()
-        assert other is not None
-        assert other.status.provisioning.id not in ("", before["uuid"])
+        other = await thief.until(lambda host: bool(host.status.provisioning.id))
+        assert other.status.provisioning.id != before["uuid"]
         after = here.ironic.node(before["uuid"])
         assert (after["name"], after["driver_info"]["redfish_address"], after["extra"]) == kept
 

@@ -5,7 +5,7 @@ claimants are available. Then the claimants are created, which starts the clock,
 process of its own, gives each a host. Before that, on another server, the floor: a bare client that makes the writes of a claim,
 with as many at once, and does nothing else. `--hosts running`: Ingot looks after hosts, with the demo back end without delays,
 and provisions them meanwhile; `stopped`: nobody does, and all that is written is the claims. `--givers 2`: two processes that
-know nothing of each other give hosts away at the same time. What was written, and what was refused, is in the API server's own log.
+know nothing of each other give hosts away at once. What was written, and what was refused, is in the API server's own log.
 """
 
 from __future__ import annotations

@@ -218,8 +218,8 @@ class Room:
 
             await self._ready(has_drivers)
 
-    async def operator_ready(self) -> None:
-        log, begin = self.state / "operator.log", self._log_begins["operator"]
+    async def operator_ready(self, name: str = "operator") -> None:
+        log, begin = self.state / f"{name}.log", self._log_begins[name]
 
         async def says_so() -> None:
             assert b"operator ready" in log.read_bytes()[begin:]
@@ -300,6 +300,7 @@ class Host:
         address: str = "",
         password: str = "",
         annotations: Mapping[str, str] | None = None,
+        labels: Mapping[str, str] | None = None,
         **spec: Any,
     ) -> None:
         """Its Secret and its BareMetalHost. Cleaning takes the time of a boot, so that only who wants it has it."""
@@ -312,7 +313,11 @@ class Host:
             "bootMACAddress": self.plate.macs[0],
             "automatedCleaningMode": "disabled",
         }
-        metadata = {"name": self.name, "annotations": dict(annotations or {})}
+        metadata = {
+            "name": self.name,
+            "annotations": dict(annotations or {}),
+            "labels": dict(labels or {}),
+        }
         await self.room.client.create(
             BARE_METAL_HOSTS, {"metadata": metadata, "spec": usual | spec}, namespace=NAMESPACE
         )

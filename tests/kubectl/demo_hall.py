@@ -199,7 +199,8 @@ class DemoHall:
         path.write_text(script)
         command = [INGOT, "operator", "--provisioner", "demo", "--demo-script", str(path), "--leader-elect"]
         command += ["--health-listen", "127.0.0.1:0", *options]
-        if self._webhook:
+        # The rules are asked where hosts are looked after.
+        if self._webhook and "--controllers=machines" not in options:
             command += ["--webhook-listen", "127.0.0.1:0"]
         with (self._folder / "operator.log").open("ab") as log:
             process = subprocess.Popen(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 
 import pytest
 import pytest_asyncio
 from keeping_room import IMAGE, Room, an_empty_room
 
-from ingot.api.machine import MACHINE_SETS, Annotation
+from ingot.api.machine import MACHINE_SETS, MACHINES, Annotation
 from ingot.api.meta import Key, Object, Resource
 from ingot.embedded.server import Running, serve
 from ingot.kube import ApiError, Client, Forbidden, NotFound, Unavailable, config
@@ -138,3 +138,39 @@ async def test_an_api_that_cannot_be_asked_is_asked_again_before_anything_is_don
         refused.error = Unavailable(503, "Unavailable", "later")
         with pytest.raises(Unavailable):
             await Whose(refused, "auto").ours()
+
+
+class MayNotMake(Client):
+    """One that may do everything but make objects of a kind."""
+
+    error: ApiError
+    tries = 0
+
+    async def create(self, kind: Resource[Any], body: Mapping[str, Any], *, namespace: str = "") -> Any:
+        if kind is MACHINES:
+            self.tries += 1
+            raise self.error
+        return await super().create(kind, body, namespace=namespace)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Forbidden(403, "Forbidden", "machines is forbidden"),
+        ApiError(500, "InternalError", "the API cannot"),
+    ],
+)
+async def test_machines_that_may_not_be_made_are_no_reason_to_try_without_end(
+    api: Running, room: Room, error: ApiError
+) -> None:
+    async with MayNotMake(config.load(api.kubeconfig)) as client:
+        client.error = error
+        room.through = client
+        await room.start()
+        await room.a_set(replicas=1)
+        await asyncio.sleep(4)
+        await room.stop()
+        # The pauses grow: after four seconds there were those of a few milliseconds, and a handful more.
+        assert 1 <= client.tries <= 12
+    if isinstance(error, Forbidden):
+        assert "machines is forbidden" in (await room.events("FailedCreate"))[0]

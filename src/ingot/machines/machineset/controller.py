@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 from ingot.api.baremetalhost import BareMetalHost
@@ -12,6 +12,7 @@ from ingot.api.meta import Key, now
 from ingot.kube import Change, Client, Controller, EventRecorder, Informer, follow, owned_by
 from ingot.machines.machineset.known import Known
 from ingot.machines.machineset.members import DELETE_FIRST, controller_of
+from ingot.machines.machineset.naming import NUMBERS
 from ingot.machines.machineset.reconciling import MachineSetReconciler
 from ingot.machines.machineset.whose import Whose, WhoseSets
 
@@ -76,9 +77,14 @@ def _wants_other(old: MachineSet, new: MachineSet) -> bool:
     return (
         before.uid != after.uid
         or before.generation != after.generation
-        or before.annotations != after.annotations
+        or _given(before.annotations) != _given(after.annotations)
         or before.deletion_timestamp != after.deletion_timestamp
     )
+
+
+def _given(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Without what we write ourselves."""
+    return {name: value for name, value in annotations.items() if name != NUMBERS}
 
 
 def _counts_otherwise(old: Machine, new: Machine) -> bool:

@@ -57,6 +57,14 @@ class MachineSetReconciler:
             return Done()
         if (rest := self._rest(key)) > 0:
             return Again(rest, "the last pass has only just been")
+        try:
+            return await self._look(machine_set)
+        except Exception:
+            # To rest is no success: who comes back after a failure is to fail again, or the pauses between would not grow.
+            self._began.pop(key, None)
+            raise
+
+    async def _look(self, machine_set: MachineSet) -> Done | Again:
         follows_hosts = Annotation.AUTOSCALE in machine_set.metadata.annotations
         if follows_hosts:
             machine_set = await self._scale_to_hosts(machine_set)

@@ -112,8 +112,7 @@ class ImageServer:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._tls is None:
                 return PlainWire(connection)
-            context = self._tls.context
-            return TlsWire(context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False))
+            return TlsWire(connection, self._tls.context)
         except OSError:
             connection.close()
             raise

@@ -5,8 +5,7 @@ with it then. So a conversation reads from top to bottom, and a thread has hundr
 at once, however fast its client reads: the others are waiting.
 
 Without TLS, the kernel sends a file's pages itself; only the short ranges that BMCs ask for are faster read and sent with their
-head in one go. With TLS they come through a buffer of the connection: OpenSSL wants to see the same bytes again when it could
-not write them at once, and a file that is mapped into memory would end the process if somebody cut it short.
+head in one go. With TLS they are read as well: a file that is mapped into memory would end the process if somebody cut it short.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ READ: Final = select.EPOLLIN
 WRITE: Final = select.EPOLLOUT
 TURN: Final = 2 * 1024 * 1024
 """What one connection may send before it is another one's turn."""
-_RECORDS: Final = 80 * 1024
-"""What is read and encrypted at once: five records of TLS, which have room for a range of 64 KB and its head."""
+_ENCRYPTED: Final = 64 * 1024
+"""What is read, encrypted and sent at once: four records of TLS, and a range of BMCs. More brings nothing."""
 _SHORT: Final = 128 * 1024
 """Up to here, copying a range costs less than sending its head apart from it."""
 _RECEIVED: Final = 4096
@@ -77,10 +76,7 @@ class PlainWire:
         yield from ()
 
     def receive(self) -> Steps[bytes]:
-        while True:
-            yield READ
-            with contextlib.suppress(BlockingIOError):
-                return self._connection.recv(_RECEIVED)
+        return _received(self._connection)
 
     def send(self, content: bytes) -> Steps[None]:
         yield from self._send(content, 0)
@@ -123,100 +119,122 @@ class PlainWire:
 
     def part(self) -> Steps[None]:
         self._connection.shutdown(socket.SHUT_WR)
-        yield from _hear_out(self)
+        yield from _hear_out(self._connection)
 
     def close(self) -> None:
         self._connection.close()
 
 
 class TlsWire:
-    """With TLS; the handshake is not done yet."""
+    """With TLS; the handshake is not done yet.
 
-    def __init__(self, connection: ssl.SSLSocket) -> None:
+    OpenSSL reads and writes memory, and what it made of a range goes out at once: left to itself it sends each record apart, and
+    a packet for every 16 KB costs both sides more than encrypting it does.
+    """
+
+    def __init__(self, connection: socket.socket, context: ssl.SSLContext) -> None:
         self._connection = connection
-        self._buffer: bytearray | None = None
+        self._came, self._goes = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._came, self._goes, server_side=True)
         self.sent = 0
         self.fileno: Final = connection.fileno
 
     def greet(self) -> Steps[None]:
         while True:
             try:
-                self._connection.do_handshake()
-                return
+                self._tls.do_handshake()
+                break
             except ssl.SSLWantReadError:
-                yield READ
-            except ssl.SSLWantWriteError:
-                yield WRITE
+                yield from self._flush()
+                yield from self._hear()
+            except ssl.SSLError:
+                with contextlib.suppress(OSError):  # the other side is told why, if it listens
+                    self._connection.send(self._goes.read())
+                raise
+        yield from self._flush()
 
     def receive(self) -> Steps[bytes]:
-        waits_for = 0 if self._connection.pending() else READ
+        if not self._tls.pending() and not self._came.pending:
+            yield from self._hear()
         while True:
-            if waits_for:
-                yield waits_for
             try:
-                return self._connection.recv(_RECEIVED)
-            except (ssl.SSLWantReadError, BlockingIOError):
-                waits_for = READ
-            except ssl.SSLWantWriteError:
-                waits_for = WRITE
+                return self._tls.read(_RECEIVED)
+            except ssl.SSLWantReadError:
+                yield from self._flush()
+                yield from self._hear()
+            except ssl.SSLEOFError:  # it ended without saying so
+                return b""
 
     def send(self, content: bytes) -> Steps[None]:
         left = memoryview(content)
         while left:
-            yield from self._records(left[:_RECORDS])
-            left = left[_RECORDS:]
+            some, left = left[:_ENCRYPTED], left[_ENCRYPTED:]
+            self._encrypt(some)
+            yield from self._flush(carrying=len(some))
 
     def send_file(self, lead: bytes, handle: int, offset: int, length: int) -> Steps[None]:
-        if self._buffer is None:
-            self._buffer = bytearray(_RECORDS)
-        room = memoryview(self._buffer)
-        self._hold_back(True)
-        while len(lead) >= _RECORDS:
-            yield from self._records(memoryview(lead)[:_RECORDS])
-            lead = lead[_RECORDS:]
-        room[: len(lead)] = lead
-        filled, turn = len(lead), TURN
+        carrying, turn = len(lead), TURN
+        self._encrypt(lead)
         while length:
-            done = os.preadv(handle, [room[filled : filled + length]], offset)
-            if not done:
+            content = os.pread(handle, min(length, _ENCRYPTED), offset)
+            if not content:
                 raise FileTooShort
-            yield from self._records(room[: filled + done])
-            filled = 0
+            self._encrypt(content)
+            done = len(content)
+            yield from self._flush(carrying=carrying + done)
+            carrying = 0
             offset += done
             length -= done
             turn -= done
             if length and turn <= 0:
                 yield WRITE
                 turn = TURN
-        self._hold_back(False)
-
-    def _hold_back(self, yes: bool) -> None:
-        """OpenSSL writes one record at a time. Holding back what fills no packet yet spares both sides half of them."""
-        self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, yes)
-
-    def _records(self, content: memoryview) -> Steps[None]:
-        while content:
-            try:
-                done = self._connection.send(content)
-            except ssl.SSLWantWriteError:
-                yield WRITE
-            except ssl.SSLWantReadError:
-                yield READ
-            else:
-                self.sent += done
-                content = content[done:]
 
     def part(self) -> Steps[None]:
         with contextlib.suppress(OSError, ValueError):  # says that it ends; the other side need not answer
-            self._connection.unwrap()
-        self._connection.shutdown(socket.SHUT_WR)  # from here on, what is received is not decrypted any more
-        yield from _hear_out(self)
+            self._tls.unwrap()
+        yield from self._flush()
+        self._connection.shutdown(socket.SHUT_WR)
+        yield from _hear_out(self._connection)
 
     def close(self) -> None:
         self._connection.close()
 
+    def _encrypt(self, content: bytes | memoryview) -> None:
+        left = memoryview(content)
+        while left:  # it takes one record at a time
+            left = left[self._tls.write(left) :]
 
-def _hear_out(wire: Wire) -> Steps[None]:
+    def _flush(self, *, carrying: int = 0) -> Steps[None]:
+        """Send what was encrypted, so many bytes of an answer among it."""
+        left = memoryview(self._goes.read())
+        size, before = len(left), self.sent
+        while left:
+            try:
+                done = self._connection.send(left)
+            except BlockingIOError:
+                yield WRITE
+                continue
+            left = left[done:]
+            self.sent = before + carrying * (size - len(left)) // size
+            if left:
+                yield WRITE
+
+    def _hear(self) -> Steps[None]:
+        if some := (yield from _received(self._connection)):
+            self._came.write(some)
+        else:
+            self._came.write_eof()
+
+
+def _received(connection: socket.socket) -> Steps[bytes]:
+    while True:
+        yield READ
+        with contextlib.suppress(BlockingIOError):
+            return connection.recv(_RECEIVED)
+
+
+def _hear_out(connection: socket.socket) -> Steps[None]:
     heard = 0
-    while heard < _LINGERING and (some := (yield from wire.receive())):
+    while heard < _LINGERING and (some := (yield from _received(connection))):
         heard += len(some)

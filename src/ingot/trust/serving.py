@@ -45,6 +45,10 @@ class ServingTls:
         self._certificate = certificate
         self._loaded: _Pair | None = None
         self._authority = b""
+        self.certificate: Certificate
+        """The files that were loaded last."""
+        self.renewed: Final[list[Callable[[], None]]] = []
+        """Called when another certificate was loaded."""
         self.context: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self.look()
@@ -63,19 +67,22 @@ class ServingTls:
         """Load the certificate if it is another one. Blocks for some milliseconds; where connections come in, `keep` it."""
         self._load(*self._found())
 
-    def _found(self) -> tuple[_Pair, bytes]:
+    def _found(self) -> tuple[Certificate, _Pair, bytes]:
         """What there is, once it has proved to fit: a context that fails to load a pair is left with half of it."""
         made = self._certificate()
         pair = _Pair(made.cert_file.read_bytes(), made.key_file.read_bytes())
         if pair != self._loaded:
             pair.load_into(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER))
-        return pair, made.ca_file.read_bytes()
+        return made, pair, made.ca_file.read_bytes()
 
-    def _load(self, pair: _Pair, authority: bytes) -> None:
+    def _load(self, certificate: Certificate, pair: _Pair, authority: bytes) -> None:
+        self.certificate = certificate
+        self._authority = authority
         if pair != self._loaded:
             pair.load_into(self.context)
             self._loaded = pair
-        self._authority = authority
+            for tell in self.renewed:
+                tell()
 
     async def keep(self, every: float = LOOK_EVERY) -> None:
         """Look again and again, until cancelled."""

@@ -20,7 +20,7 @@ from ingot.images.controller.reconciling import ImageReconciler
 from ingot.images.controller.settings import ImageSettings
 from ingot.images.controller.stock import StockKeeper
 from ingot.images.ramdisk import SettingsError
-from ingot.images.server import ImageServer, Names, Shelf
+from ingot.images.server import ImageWorkers, Names, Shelf
 from ingot.kube import Again, Client, Controller, Done, EventRecorder, Informer, follow, metadata_of, named_in
 from ingot.trust import ServingTls
 
@@ -67,6 +67,7 @@ class ImageController:
             architecture=settings.architecture,
             clock=clock,
         )
+        self._publisher = publisher
         self._controller = Controller("images", self._once, workers=workers)
         self._looked_at: set[Key] = set()
         self._failed: set[Key] = set()
@@ -95,15 +96,20 @@ class ImageController:
         return list(self._keeper.stock.troubles.values())
 
     def ready(self) -> bool:
-        """Whether everything that is advertised is there. Any thread may ask."""
+        """Whether everything that is advertised is there."""
         return self._missing is not None and not self._missing
 
     async def _count_those_there(self) -> None:
         self._missing = {image.key for image in self.images.items()} - self._looked_at
-        while self._missing:
+        while not self._say_when_ready():
             await asyncio.sleep(GIVE_UP)
             # An object that fails again and again must not keep all others from being served.
             self._missing -= self._failed
+
+    def _say_when_ready(self) -> bool:
+        if ready := self.ready():
+            self._publisher.complete()
+        return ready
 
     async def _once(self, key: Key) -> Done | Again:
         try:
@@ -116,6 +122,7 @@ class ImageController:
             self._looked_at.add(key)
         else:
             self._missing.discard(key)
+            self._say_when_ready()
         return result
 
     def _wake_all(self) -> None:
@@ -149,17 +156,14 @@ async def serving(
 ) -> AsyncIterator[ImageController]:
     """Listen, and make the controller whose images are served there. Raises `OSError` where it cannot listen."""
     shelf = Shelf()
-    made: list[ImageController] = []
     names = await asyncio.to_thread(Names.kept_in, settings.state / NAMES_KEY)
-    server = ImageServer(shelf, listen=settings.listen, tls=tls, ready=lambda: bool(made) and made[0].ready())
-    async with server:
+    async with ImageWorkers(shelf, listen=settings.listen, tls=tls) as server:
         url = settings.public_url or _own_url(settings.listen.host, server.port, tls=tls is not None)
         publisher = Publisher(shelf, names, url, linger=settings.linger)
         controller = ImageController(
             client, recorder, settings, publisher, namespace=namespace, workers=workers, clock=clock
         )
         controller.port = server.port
-        made.append(controller)
         yield controller
 
 

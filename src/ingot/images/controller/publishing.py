@@ -50,6 +50,14 @@ class Publisher:
         self._spoilt.discard(name)
         return self.url(owner, image, file)
 
+    async def served(self) -> None:
+        """Until everything that was published so far can be had, whoever answers."""
+        await self._shelf.everywhere()
+
+    def complete(self) -> None:
+        """Everything that is advertised was published: what is asked for and is not there, will not be there soon."""
+        self._shelf.complete()
+
     def settle(self, owner: str, advertised: str, *, now: float) -> None:
         """Only this URL of the owner is advertised any more, and the API knows. "" for none."""
         owned = self._owners.get(owner)

@@ -197,6 +197,7 @@ class ImageReconciler:
         patch = status_patch(before, after)
         self.told[image.key] = after
         if patch is not None:
+            await self._publisher.served()
             written = await self._client.patch(
                 PREPROVISIONING_IMAGES,
                 image.key,

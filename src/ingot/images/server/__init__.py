@@ -10,12 +10,26 @@ wire            a connection that never blocks, with TLS or without
 conversation    one connection from beginning to end
 loop            a thread that holds many conversations
 access          who read what, in one line
-http            the listener
+http            the listener, for one process
+messages        what is said between the process that makes images and those that serve them
+worker          a process that serves
+workers         as many of them as there are processors
 """
 
 from ingot.images.server.http import ImageServer
 from ingot.images.server.names import Names
 from ingot.images.server.pieces import Image, Piece, appended, entity_tag, patched
 from ingot.images.server.shelf import Shelf
+from ingot.images.server.workers import ImageWorkers
 
-__all__ = ["Image", "ImageServer", "Names", "Piece", "Shelf", "appended", "entity_tag", "patched"]
+__all__ = [
+    "Image",
+    "ImageServer",
+    "ImageWorkers",
+    "Names",
+    "Piece",
+    "Shelf",
+    "appended",
+    "entity_tag",
+    "patched",
+]

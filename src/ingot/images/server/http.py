@@ -1,8 +1,8 @@
 """The image server: `GET` and `HEAD` of `/images/NAME[/any-file-name]`, over TLS or without.
 
-Owns the listener. The event loop accepts connections, because that is where a certificate is renewed; a few threads of their
-own do everything else, so that neither a gigabyte nor a thousand machines hold up whoever runs beside it. There is no listing,
-no upload, nothing to configure from outside. Why it is made this way: docs/decisions/0009-image-server.md.
+Owns the listener, within one process; `workers` has several. The event loop accepts connections, because that is where a
+certificate is renewed; a thread of its own does everything else. There is no listing, no upload, nothing to configure from
+outside. Why it is made this way: docs/decisions/0009-image-server.md.
 """
 
 from __future__ import annotations
@@ -27,29 +27,30 @@ from ingot.trust import ServingTls
 log = logging.getLogger(__name__)
 
 CONNECTIONS: Final = 2_000
-THREADS: Final = 2
-_AT_ONCE: Final = 64
+THREADS: Final = 1
+"""More would wait for each other: what they do for a range is shorter than handing on the lock of the interpreter."""
 _GRACE: Final = 3.0
 _NO_MORE_HANDLES: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class ImageServer:
-    """Listens while the context lasts. `listen` is an address and a port, 0 for any; `port` is the real one then. `ready`
-    says whether all images are on the shelf, and is asked from other threads; while it says no, an image that is not there is
-    answered with 503 in place of 404. Without `tls`, there is none."""
+    """Listens while the context lasts. `listen` is an address and a port, 0 for any, and `port` the real one then; or sockets
+    that listen already. `ready` says whether all images are on the shelf, and is asked from other threads; while it says no, an
+    image that is not there is answered with 503 in place of 404. Without `tls`, there is none."""
 
     def __init__(
         self,
         shelf: Shelf,
         *,
-        listen: tuple[str, int],
+        listen: tuple[str, int] | list[socket.socket],
         tls: ServingTls | None,
         ready: Callable[[], bool],
         patience: Patience | None = None,
         connections: int = CONNECTIONS,
         threads: int = THREADS,
     ) -> None:
-        self._host, self.port = listen
+        self._listen = listen
+        self.port = 0
         self._tls = tls
         self._house = House(shelf, ready, patience or Patience())
         self._connections = connections
@@ -65,7 +66,7 @@ class ImageServer:
             stack.push_async_callback(self._stop)
             for loop in self._loops:
                 loop.start()
-            for listener in await listeners(self._host, self.port):
+            for listener in await self._listeners():
                 stack.callback(listener.close)
                 self._hear(listener)
                 stack.callback(asyncio.get_running_loop().remove_reader, listener)
@@ -87,24 +88,26 @@ class ImageServer:
         for loop in self._loops:
             await asyncio.to_thread(loop.join)
 
+    async def _listeners(self) -> list[socket.socket]:
+        return self._listen if isinstance(self._listen, list) else await listeners(*self._listen)
+
     def _hear(self, listener: socket.socket) -> None:
         if listener.fileno() >= 0:  # it may have been closed while it rested
             asyncio.get_running_loop().add_reader(listener, self._accept, listener)
 
     def _accept(self, listener: socket.socket) -> None:
-        for _ in range(_AT_ONCE):
-            try:
-                connection, address = listener.accept()
-            except BlockingIOError:
-                return
-            except OSError as error:
-                if error.errno in _NO_MORE_HANDLES:
-                    self._rest(listener, error)
-                    return
-                continue  # who wanted to come has gone again
-            with contextlib.suppress(OSError):
-                least = min(self._loops, key=lambda loop: loop.busy)
-                least.take(self._wire(connection), address[0])
+        """One at a time: other processes may listen here, and each takes its share."""
+        try:
+            connection, address = listener.accept()
+        except BlockingIOError:
+            return
+        except OSError as error:
+            if error.errno in _NO_MORE_HANDLES:
+                self._rest(listener, error)
+            return  # otherwise, who wanted to come has gone again
+        with contextlib.suppress(OSError):
+            least = min(self._loops, key=lambda loop: loop.busy)
+            least.take(self._wire(connection), address[0])
 
     def _wire(self, connection: socket.socket) -> Wire:
         try:

@@ -113,15 +113,20 @@ def _sharing_zeros(content: bytes) -> list[Piece]:
     """The same bytes, with long runs of zeros at the end made of blocks that all images share: of the quarter of a megabyte
     that an Ignition area has, a host fills a few kilobytes."""
     filled = content.rstrip(b"\0")
-    zeros = len(content) - len(filled)
-    if zeros < _WORTH_SHARING:
+    rest = len(content) - len(filled)
+    if rest < _WORTH_SHARING:
         return [content]
-    sizes = [1 << bit for bit in reversed(range(zeros.bit_length())) if zeros >> bit & 1]
-    return [filled, *(_zeros(size) for size in sizes)]
+    sizes = [1 << bit for bit in reversed(range(rest.bit_length())) if rest >> bit & 1]
+    return [filled, *(zeros(size) for size in sizes)]
+
+
+def is_shared(content: bytes) -> bool:
+    """Whether this is one of the blocks of zeros that all images share."""
+    return len(content).bit_count() == 1 and content is zeros(len(content))
 
 
 @cache
-def _zeros(size: int) -> bytes:
+def zeros(size: int) -> bytes:
     """Asked for powers of two alone, so the cache stays as small as twice the largest."""
     return bytes(size)
 

@@ -18,7 +18,7 @@ from statistics import median
 from images import making
 from images.live import SIZE, make_iso
 from images.reading import Reading, read
-from images.servers import Server, ingot, nginx
+from images.servers import ALL, SERVER_ON, Server, ingot, nginx
 from ingot.trust import Authority
 from spine.tables import table
 
@@ -51,11 +51,11 @@ def one_image(iso: Path, folder: Path, rounds: int, hosts: int) -> None:
 
 
 @contextmanager
-def both(iso: Path, folder: Path, *, tls: bool, without_nginx: bool) -> Iterator[list[Server]]:
+def both(iso: Path, folder: Path, *, tls: bool, on: set[int], without_nginx: bool) -> Iterator[list[Server]]:
     with ExitStack() as stack:
-        servers = [stack.enter_context(ingot(iso, folder, tls=tls))]
+        servers = [stack.enter_context(ingot(iso, folder, tls=tls, on=on))]
         if not without_nginx:
-            servers.append(stack.enter_context(nginx(iso, folder, tls=tls)))
+            servers.append(stack.enter_context(nginx(iso, folder, tls=tls, on=on)))
         yield servers
 
 
@@ -93,10 +93,9 @@ def saturated(servers: Sequence[Server], ca: Path, seconds: float, rounds: int) 
 
 
 def paced(servers: Sequence[Server], ca: Path, seconds: float) -> None:
-    """One after the other. Each server is let go first, so this comes last for it."""
+    """One after the other."""
     rows = []
     for server in servers:
-        server.let_go()
         found = read(server, "paced", ca, clients=READERS, length=LENGTH, rate=PACE, **{"for": f"{seconds}s"})
         late = f"{READERS - found.behind} of {READERS}"
         times = (f"{value:.1f} ms" for value in (found.p50, found.p99, found.slowest))
@@ -130,12 +129,12 @@ def main() -> None:
         ca = Authority(state / "ca").ca_file
         one_image(iso, state, options.rounds, options.hosts)
         for tls in (False, True):
-            with both(iso, state, tls=tls, without_nginx=options.without_nginx) as servers:
-                said(f"\nas fast as it goes, {'TLS' if tls else 'without TLS'}")
+            how, others = "TLS" if tls else "without TLS", options.without_nginx
+            with both(iso, state, tls=tls, on=SERVER_ON, without_nginx=others) as servers:
+                said(f"\nas fast as it goes, {how}")
                 saturated(servers, ca, options.seconds, options.rounds)
-                said(
-                    f"\n{READERS} readers at {PACE / 1e6:.0f} MB/s each, in ranges of 64 KB, {'TLS' if tls else 'without TLS'}"
-                )
+            with both(iso, state, tls=tls, on=ALL, without_nginx=others) as servers:
+                said(f"\n{READERS} readers at {PACE / 1e6:.0f} MB/s each, in ranges of 64 KB, {how}")
                 paced(servers, ca, 4 * options.seconds)
 
 

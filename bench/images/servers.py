@@ -1,4 +1,6 @@
-"""The two that are compared: our server with a host's image, nginx with a plain file. Each has one processor, until `let_go`."""
+"""The two that are compared: our server with a host's image, nginx with a plain file. Each has one processor, or all of them.
+
+nginx has one worker either way; ours has as many as it gives itself: one for each processor."""
 
 from __future__ import annotations
 
@@ -37,35 +39,30 @@ class Server:
     def memory(self) -> float:
         return memory(self.pids)
 
-    def let_go(self) -> None:
-        """From now on it may run on every processor, with all its threads."""
-        for pid in self.pids:
-            for task in Path(f"/proc/{pid}/task").iterdir():
-                os.sched_setaffinity(int(task.name), ALL)
-
-
-def _on_its_processor() -> None:
-    os.sched_setaffinity(0, SERVER_ON)
-
 
 @contextmanager
-def ingot(iso: Path, folder: Path, *, tls: bool, threads: int | None = None) -> Iterator[Server]:
+def ingot(iso: Path, folder: Path, *, tls: bool, on: set[int]) -> Iterator[Server]:
     command = [sys.executable, str(FOLDER / "images" / "serving.py"), str(iso), str(folder)]
-    command += ["--tls"] * tls + (["--threads", str(threads)] if threads else [])
-    environment = {**os.environ, "PYTHONPATH": str(FOLDER)}
+    command += ["--tls"] * tls
+    python_path = os.pathsep.join(filter(None, [str(FOLDER), os.environ.get("PYTHONPATH")]))
     process = subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, text=True, preexec_fn=_on_its_processor
+        command,
+        env={**os.environ, "PYTHONPATH": python_path},
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: os.sched_setaffinity(0, on),
     )
     try:
         assert process.stdout is not None
-        yield Server("Ingot", process.stdout.readline().strip(), (process.pid,))
+        url, *workers = process.stdout.readline().split()
+        yield Server("Ingot", url, (process.pid, *map(int, workers)))
     finally:
         process.terminate()
         process.wait()
 
 
 @contextmanager
-def nginx(iso: Path, folder: Path, *, tls: bool) -> Iterator[Server]:
+def nginx(iso: Path, folder: Path, *, tls: bool, on: set[int]) -> Iterator[Server]:
     """One worker, tuned for this: no log, the kernel sends files, connections are kept for any number of requests. Not with
     `tcp_nopush`: ranges then wait for an acknowledgement that their client delays."""
     program = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
@@ -95,7 +92,8 @@ def nginx(iso: Path, folder: Path, *, tls: bool) -> Iterator[Server]:
             }}
         }}""")
     process = subprocess.Popen(
-        [program, "-p", str(prefix), "-c", str(configuration)], preexec_fn=_on_its_processor
+        [program, "-p", str(prefix), "-c", str(configuration)],
+        preexec_fn=lambda: os.sched_setaffinity(0, on),
     )
     try:
         pids = _workers_of(process.pid, port)

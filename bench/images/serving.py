@@ -1,4 +1,5 @@
-"""A process with our image server and one host's image in it: `serving.py ISO FOLDER [--tls]`. Prints the URL."""
+"""A process with our image server and one host's image in it: `serving.py ISO FOLDER [--tls]`. Prints the URL, and
+which processes serve it."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ import asyncio
 from pathlib import Path
 
 from images.live import keyfiles_of, maker_of, settings_in, sha256_of
-from ingot.images.server import ImageServer, Names, Shelf
+from ingot.images.server import ImageWorkers, Names, Shelf
+from ingot.images.server.workers import as_many_as_processors
 from ingot.trust import Authority, ServingTls
 
 
@@ -20,10 +22,12 @@ async def serve(options: argparse.Namespace) -> None:
     if options.tls:
         authority = Authority(options.folder / "ca")
         tls = ServingTls(lambda: authority.issue(options.folder, "images", ["127.0.0.1"]))
-    async with ImageServer(
-        shelf, listen=("127.0.0.1", 0), tls=tls, ready=lambda: True, **options.more
-    ) as server:
-        print(f"http{'s' if tls else ''}://127.0.0.1:{server.port}/images/{name}/coreos.iso", flush=True)
+    async with ImageWorkers(shelf, listen=("127.0.0.1", 0), tls=tls) as server:
+        while len(server.pids) < as_many_as_processors():  # noqa: ASYNC110 - they come when they come
+            await asyncio.sleep(0.05)
+        await shelf.everywhere()
+        url = f"http{'s' if tls else ''}://127.0.0.1:{server.port}/images/{name}/coreos.iso"
+        print(url, *server.pids, flush=True)
         await asyncio.Event().wait()
 
 
@@ -32,10 +36,7 @@ def main() -> None:
     parser.add_argument("iso", type=Path)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--tls", action="store_true")
-    parser.add_argument("--threads", type=int, help="in place of as many as the server has by itself")
-    options = parser.parse_args()
-    options.more = {"threads": options.threads} if options.threads else {}
-    asyncio.run(serve(options))
+    asyncio.run(serve(parser.parse_args()))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 One process of Python has one lock, and encrypting for two hundred readers takes more than one processor; and neither disturbs the
 controller any more. Each worker knows every image. It is told of one before `Shelf.everywhere` returns, and so before anybody is
 told its name. A worker that ends, whatever it is, is started again and is told everything before it answers anybody; meanwhile
-connections come to the others, or wait. Workers end with this process, however it ends: they hear nothing any more.
+connections come to the others, or wait if there are none. Workers end with this process, however it ends: they hear nothing
+any more.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ class _Worker:
         writer: asyncio.StreamWriter,
     ) -> None:
         self.process: Final = process
+        self.serves = False
         self._writer = writer
         self._hearing = asyncio.create_task(self._hear(reader))
         self._marks: dict[int, asyncio.Event] = {}
@@ -73,6 +75,8 @@ class _Worker:
 
     async def has_heard(self, within: float) -> None:
         """Returns when it has, or is no more."""
+        if self._hearing.done():
+            return
         self._last += 1
         heard = self._marks[self._last] = asyncio.Event()
         self.tell(Mark(self._last))
@@ -89,13 +93,16 @@ class _Worker:
         await asyncio.shield(self._hearing)
 
     async def _hear(self, reader: asyncio.StreamReader) -> None:
-        async for report in reports(reader):
-            match report:
-                case Marked(number):
-                    if heard := self._marks.pop(number, None):
-                        heard.set()
-                case Logged(name, level, text):
-                    logging.getLogger(name).log(level, "%s", text)
+        try:
+            async for report in reports(reader):
+                match report:
+                    case Marked(number):
+                        self._marks.pop(number).set()
+                    case Logged(name, level, text):
+                        logging.getLogger(name).log(level, "%s", text)
+        finally:
+            for heard in self._marks.values():
+                heard.set()
 
     def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -114,8 +121,6 @@ class _Worker:
             await self.process.wait()
         finally:
             self._writer.close()
-            for heard in self._marks.values():
-                heard.set()
 
 
 class ImageWorkers:
@@ -132,11 +137,14 @@ class ImageWorkers:
         self.confirms_within = CONFIRMS_WITHIN
         self._listeners: list[socket.socket] = []
         self._workers: set[_Worker] = set()
+        self._answers = asyncio.Event()
+        """Whether any of them answers."""
         self._stack = contextlib.AsyncExitStack()
 
     @property
     def pids(self) -> list[int]:
-        return [worker.process.pid for worker in self._workers]
+        """The processes that answer."""
+        return [worker.process.pid for worker in self._workers if worker.serves]
 
     async def __aenter__(self) -> Self:
         async with contextlib.AsyncExitStack() as stack:
@@ -172,8 +180,11 @@ class ImageWorkers:
         self._tell(Complete())
 
     async def has_heard(self) -> None:
-        """Until every worker knows what was said so far. One that is not there yet is told everything before it answers."""
-        await asyncio.gather(*(worker.has_heard(self.confirms_within) for worker in self._workers))
+        """Until somebody answers, and all who do know what was said so far. Those who come later hear it before they answer."""
+        await self._answers.wait()
+        await asyncio.gather(
+            *(worker.has_heard(self.confirms_within) for worker in self._workers if worker.serves)
+        )
 
     def _renewed(self) -> None:
         self._tell(Renewed())
@@ -216,18 +227,25 @@ class ImageWorkers:
         worker = _Worker(process, reader, writer)
         try:
             self._introduce(worker)
+            await worker.has_heard(self.confirms_within)
+            self._let_serve(worker)
             await worker.has_ended()
         finally:
             self._workers.discard(worker)
+            if not self.pids:
+                self._answers.clear()
             await worker.end()
         return process.returncode or 0
 
     def _introduce(self, worker: _Worker) -> None:
-        """Everything that there is, and then that it may begin. In one go: nothing is put or dropped meanwhile."""
+        """Everything that there is, and from then on all that happens. In one go: nothing is put or dropped meanwhile."""
         for name, image in self._shelf.items():
             worker.tell(Put.of(name, image))
         if self._shelf.is_complete:
             worker.tell(Complete())
+        self._workers.add(worker)
+
+    def _let_serve(self, worker: _Worker) -> None:
         certificate = self._tls.certificate if self._tls is not None else None
         files = (
             (str(certificate.cert_file), str(certificate.key_file), str(certificate.ca_file))
@@ -236,7 +254,8 @@ class ImageWorkers:
         )
         handles = [listener.fileno() for listener in self._listeners]
         worker.tell(Serve(handles, files, logging.getLogger(__package__).getEffectiveLevel()))
-        self._workers.add(worker)
+        worker.serves = True
+        self._answers.set()
 
 
 async def _ended(tasks: list[asyncio.Task[None]]) -> None:

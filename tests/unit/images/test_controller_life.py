@@ -6,7 +6,9 @@ import asyncio
 import hashlib
 import io
 import json
+import os
 import shutil
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -49,7 +51,32 @@ def live(content: bytes) -> LiveIso:
     return LiveIso(io.BytesIO(content))
 
 
+def serving_processes() -> list[int]:
+    children = [task.read_text().split() for task in Path("/proc/self/task").glob("*/children")]
+    found = [int(pid) for pids in children for pid in pids]
+    return [
+        pid for pid in found if b"ingot.images.server.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
+
+
 # Building
+
+
+async def test_no_url_is_told_before_all_processes_that_serve_have_its_image(room: Room) -> None:
+    await room.built(await room.ask("first"))
+    processes = await asyncio.to_thread(serving_processes)
+    assert processes
+    for process in processes:
+        os.kill(process, signal.SIGSTOP)
+    try:
+        key = await room.ask("second")
+        await room.until(key, lambda image: FINALIZER in image.metadata.finalizers)
+        await asyncio.sleep(0.5)
+        assert not (await room.get(key)).status.image_url
+    finally:
+        for process in processes:
+            os.kill(process, signal.SIGCONT)
+    assert (await room.built(key)).status.image_url
 
 
 async def test_a_host_gets_an_iso_that_can_be_fetched_and_has_its_config(room: Room) -> None:

@@ -229,6 +229,17 @@ async def test_nothing_is_left_when_it_ends(shelf: Shelf) -> None:
         Client(port)
 
 
+@pytest.mark.parametrize("after", [0.0, 0.001, 0.005, 0.02, 0.1])
+async def test_whoever_stops_while_workers_start_leaves_the_port_to_the_next(
+    shelf: Shelf, after: float
+) -> None:
+    port = 0
+    for _ in range(2):
+        async with ImageWorkers(shelf, listen=("127.0.0.1", port), tls=None, count=2) as workers:
+            port = workers.port
+            await asyncio.sleep(after)
+
+
 def test_no_worker_survives_the_process_that_is_killed() -> None:
     program = (
         "import asyncio\n"

@@ -212,6 +212,26 @@ class ImageWorkers:
 
     async def _employ(self) -> int:
         """From its first to its last message; the status that it ended with."""
+        hiring = asyncio.create_task(self._hired())
+        try:
+            worker = await asyncio.shield(hiring)
+        except asyncio.CancelledError:
+            # It may be there already, and has our sockets: until it is gone, nobody else can listen where we did.
+            await (await hiring).end()
+            raise
+        try:
+            self._introduce(worker)
+            await worker.has_heard(self.confirms_within)
+            self._let_serve(worker)
+            await worker.has_ended()
+        finally:
+            self._workers.discard(worker)
+            if not self.pids:
+                self._answers.clear()
+            await worker.end()
+        return worker.process.returncode or 0
+
+    async def _hired(self) -> _Worker:
         ours, theirs = socket.socketpair()
         with contextlib.ExitStack() as stack:
             stack.enter_context(ours)
@@ -224,18 +244,7 @@ class ImageWorkers:
                 )
             reader, writer = await asyncio.open_unix_connection(sock=ours)
             stack.pop_all()
-        worker = _Worker(process, reader, writer)
-        try:
-            self._introduce(worker)
-            await worker.has_heard(self.confirms_within)
-            self._let_serve(worker)
-            await worker.has_ended()
-        finally:
-            self._workers.discard(worker)
-            if not self.pids:
-                self._answers.clear()
-            await worker.end()
-        return process.returncode or 0
+        return _Worker(process, reader, writer)
 
     def _introduce(self, worker: _Worker) -> None:
         """Everything that there is, and from then on all that happens. In one go: nothing is put or dropped meanwhile."""

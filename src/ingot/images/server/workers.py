@@ -114,7 +114,7 @@ class _Worker:
             async with asyncio.timeout(_PARTING):
                 with contextlib.suppress(OSError):
                     self._writer.write_eof()
-                await self._hearing
+                await asyncio.wait([self._hearing])
                 await self.process.wait()
         except TimeoutError:
             self.kill()
@@ -217,7 +217,9 @@ class ImageWorkers:
             worker = await asyncio.shield(hiring)
         except asyncio.CancelledError:
             # It may be there already, and has our sockets: until it is gone, nobody else can listen where we did.
-            await (await hiring).end()
+            await asyncio.wait([hiring])
+            if hiring.exception() is None:
+                await hiring.result().end()
             raise
         try:
             self._introduce(worker)

@@ -21,7 +21,7 @@ from typing import Final, Protocol, TypeVar
 READ: Final = select.EPOLLIN
 WRITE: Final = select.EPOLLOUT
 TURN: Final = 4 * 1024 * 1024
-"""What one connection may send before it is another one's turn: as much as the kernel keeps for it. Half of that costs a third
+"""What one connection may send before it is another one's turn: as much as the kernel keeps for it. Half of that costs a quarter
 more with fifty that read as fast as they can."""
 _ENCRYPTED_TURN: Final = 2 * 1024 * 1024
 """The same where it has to be encrypted, which takes longer."""

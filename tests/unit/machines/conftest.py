@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 import pytest_asyncio
-from machine_room import Room
+from machine_site import Room
 
 from ingot.api.core import NAMESPACES
 from ingot.embedded.server import Running, serve

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from machine_room import IMAGE, Room
+from machine_site import IMAGE, Room
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
 from ingot.api.core import CONFIG_MAPS, NODES

@@ -9,7 +9,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from machine_room import IMAGE, Room
+from machine_site import IMAGE, Room
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
 from ingot.api.machine import FINALIZER, MACHINES

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 import pytest_asyncio
-from machine_room import Room
+from machine_site import Room
 
 from ingot.api.baremetalhost import BareMetalHost
 from ingot.kube import Informer

@@ -41,15 +41,16 @@ imports:
 # Whole systems spend their time waiting for servers to boot, so there is room for some of them beside everything else. Lanes that
 # end early take over some of the longest.
 pytest:
-	@tools/lanes '$(BIN)/pytest tests/unit tests/api $(addprefix --ignore=,$(BESIDE) tests/unit/hosts)' \
+	@tools/lanes '$(BIN)/pytest tests/unit tests/api $(addprefix --ignore=,$(BESIDE) tests/unit/hosts tests/unit/machines)' \
 	    '$(BIN)/pytest tests/e2e tests/kubectl; whole=$$?; $(BIN)/pytest $(BESIDE) && exit $$whole' \
 	    '$(BIN)/pytest tests/integration/test_farm_*.py; farm=$$?; $(BIN)/pytest tests/unit/hosts && exit $$farm' \
-	    '$(BIN)/pytest tests/integration --ignore-glob="*/test_farm_*.py"'
+	    '$(BIN)/pytest tests/integration --ignore-glob="*/test_farm_*.py"; others=$$?; $(BIN)/pytest tests/unit/machines && exit $$others'
 
-# On the embedded API once more: now the clients that are built with the cluster are there.
+# And those tests of the embedded API that need clients which are built with the cluster, and are there now.
 test-cluster: setup  ## the tests of the API and of hosts on a real kube-apiserver; it is built first, once (10 min)
 	@tools/kubernetes/build
-	@tools/lanes '$(BIN)/python tests/cluster $(BIN)/pytest tests/api tests/cluster tests/kubectl' '$(BIN)/pytest tests/api'
+	@tools/lanes '$(BIN)/python tests/cluster $(BIN)/pytest tests/api tests/cluster tests/kubectl' \
+	    '$(BIN)/pytest tests/api -k "built or clients_go or clients_applying"'
 
 test-coreos: setup  ## our image commands beside the real coreos-installer; the first time it is built (7 min)
 	@tools/coreos-installer/build

@@ -454,13 +454,23 @@ async def test_a_part_of_an_object_is_heard_of_by_those_who_name_it(api: Api, se
         changed = await api.patch(f"{api.host('h1')}/status", {"status": a_status()})
         assert changed.code == 200, changed.body
         assert (await api.patch(api.host("h1"), {"spec": {"description": "x"}})).code == 200
-    (request,) = status.requests
-    assert (request["subResource"], request["requestSubResource"]) == ("status", "status")
-    assert request["object"]["status"]["operationalStatus"] == "OK"
-    assert "status" not in request["oldObject"]
-    (request,) = whole.requests
-    assert "subResource" not in request
-    assert request["object"]["spec"]["description"] == "x"
+    assert status.requests
+    for request in once_a_version(status):
+        assert (request["subResource"], request["requestSubResource"]) == ("status", "status")
+        assert request["object"]["status"]["operationalStatus"] == "OK"
+        assert "status" not in request["oldObject"]
+    assert whole.requests
+    for request in once_a_version(whole):
+        assert "subResource" not in request
+        assert request["object"]["spec"]["description"] == "x"
+
+
+def once_a_version(hook: Hook) -> list[dict[str, Any]]:
+    """What a webhook was asked. A server may begin a change with a copy that is older than the object, see that when it writes,
+    and begin again: it asks once for each version that it began with."""
+    versions = [request["oldObject"]["metadata"]["resourceVersion"] for request in hook.requests]
+    assert len(set(versions)) == len(versions)
+    return hook.requests
 
 
 async def test_a_webhook_that_knows_one_version_hears_of_the_others_in_that_version(

@@ -41,6 +41,22 @@ def differing_fields(one: msgspec.Struct, other: msgspec.Struct) -> set[str]:
     }
 
 
+def changed_fields(before: msgspec.Struct, after: msgspec.Struct) -> dict[str, Any]:
+    """What a merge patch has to say to make one struct the other of its type: what is empty now is taken out."""
+    names = differing_fields(before, after)
+    return {
+        field.sent_as: wire(found) if _is_sent(field, found := getattr(after, field.name)) else None
+        for field in _fields(type(after))
+        if field.name in names
+    }
+
+
+def status_patch(before: msgspec.Struct, after: msgspec.Struct) -> dict[str, Any] | None:
+    """The merge patch from one status to the other; None where they are the same."""
+    change = changed_fields(before, after)
+    return {"status": change} if change else None
+
+
 def _same(one: Any, other: Any) -> bool:
     if isinstance(one, msgspec.Raw) and isinstance(other, msgspec.Raw):
         return bytes(one) == bytes(other)

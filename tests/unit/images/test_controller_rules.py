@@ -17,6 +17,7 @@ from ingot.api.preprovisioningimage import (
     PreprovisioningImageSpec,
     PreprovisioningImageStatus,
 )
+from ingot.api.wire import status_patch
 from ingot.images.controller.choosing import Choice, choose
 from ingot.images.controller.publishing import Publisher
 from ingot.images.controller.sources import FileSource, PayloadSource, SourceError
@@ -26,7 +27,6 @@ from ingot.images.controller.statuses import (
     condition_of,
     next_look,
     status_of,
-    status_patch,
 )
 from ingot.images.controller.stock import ALL, Stock
 from ingot.images.ramdisk import Base, BaseError, RamdiskMaker

@@ -15,6 +15,7 @@ from ingot.api.baremetalhost import BareMetalHost
 from ingot.api.core import SecretObject
 from ingot.api.hostclaim import HostClaim, HostClaimStatus, ObjectPlace
 from ingot.api.meta import Key, ObjectMeta
+from ingot.api.wire import status_patch
 from ingot.machines.claims import data, reboots
 from ingot.machines.claims.data import BadSecret, Role
 from ingot.machines.claims.linking import claim_of, named_host
@@ -27,7 +28,6 @@ from ingot.machines.claims.telling import (
     standing_with,
     standing_without,
     status_of,
-    status_patch,
     yes,
 )
 

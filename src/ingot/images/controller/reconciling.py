@@ -28,6 +28,7 @@ from ingot.api.preprovisioningimage import (
     PreprovisioningImage,
     PreprovisioningImageStatus,
 )
+from ingot.api.wire import status_patch
 from ingot.formats import FormatError
 from ingot.formats.network import keyfiles_of_secret
 from ingot.images.controller.choosing import Choice, choose
@@ -41,7 +42,6 @@ from ingot.images.controller.statuses import (
     condition_of,
     next_look,
     status_of,
-    status_patch,
 )
 from ingot.images.controller.stock import StockKeeper
 from ingot.images.ramdisk import CannotBuild, HostImage

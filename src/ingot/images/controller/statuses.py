@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
-import msgspec
 from msgspec.structs import replace
 
 from ingot.api.meta import Condition, ConditionStatus
@@ -22,7 +21,6 @@ from ingot.api.preprovisioningimage import (
     NetworkDataStatus,
     PreprovisioningImageStatus,
 )
-from ingot.api.wire import differing_fields, wire_fields
 
 UP_TO_DATE: Final = "UpToDate"
 """False: what is served is older than what is there, which cannot be used. Absent otherwise."""
@@ -137,18 +135,6 @@ def _conditions(
         )
     ours = {ConditionType.READY, ConditionType.ERROR, UP_TO_DATE, EARLY_NETWORK}
     return made + [condition for condition in before if condition.type not in ours]
-
-
-def status_patch(
-    before: PreprovisioningImageStatus, after: PreprovisioningImageStatus
-) -> dict[str, Any] | None:
-    """The merge patch from one to the other; None where they are the same. What is empty now is taken out."""
-    names = differing_fields(before, after)
-    if not names:
-        return None
-    sent = wire_fields(after, names)
-    fields = {field.encode_name for field in msgspec.structs.fields(after) if field.name in names}
-    return {"status": {**dict.fromkeys(fields - sent.keys()), **sent}}
 
 
 def condition_of(status: PreprovisioningImageStatus, kind: str) -> Condition | None:

@@ -10,9 +10,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-import msgspec
 from msgspec.structs import replace
 
 from ingot.api.baremetalhost import (
@@ -26,7 +25,7 @@ from ingot.api.baremetalhost import (
 from ingot.api.hostclaim import ConditionType, HostClaim, HostClaimStatus, ObjectPlace
 from ingot.api.installed import must_deprovision, wanted
 from ingot.api.meta import Condition, ConditionStatus
-from ingot.api.wire import differing_fields, wire_fields
+from ingot.api.wire import differing_fields
 from ingot.machines.claims.data import Role, installs
 from ingot.machines.claims.linking import place_of
 
@@ -138,16 +137,6 @@ def status_of(claim: HostClaim, standing: Standing, *, at: datetime) -> HostClai
         conditions=_conditions(claim, verdicts(claim, standing), at),
     )
     return replace(after, last_updated=at) if differing_fields(before, after) else before
-
-
-def status_patch(before: HostClaimStatus, after: HostClaimStatus) -> dict[str, Any] | None:
-    """The merge patch from one to the other; None where they are the same. What is empty now is taken out."""
-    names = differing_fields(before, after)
-    if not names:
-        return None
-    sent = wire_fields(after, names)
-    fields = {field.encode_name for field in msgspec.structs.fields(after) if field.name in names}
-    return {"status": {**dict.fromkeys(fields - sent.keys()), **sent}}
 
 
 def verdicts(claim: HostClaim, standing: Standing) -> dict[ConditionType, Verdict]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ingot.api.hostclaim import FINALIZER, HOST_CLAIMS, HostClaim, HostClaimStatus
 from ingot.api.meta import Key
-from ingot.api.wire import wire
+from ingot.api.wire import status_patch, wire
 from ingot.kube import Client, Conflict, EventRecorder, Informer, NotFound
 from ingot.machines.claims.linking import place_of
 from ingot.machines.claims.telling import (
@@ -21,7 +21,6 @@ from ingot.machines.claims.telling import (
     Standing,
     news,
     status_of,
-    status_patch,
 )
 
 _SILENT: Final = frozenset({Reason.NOT_PROVISIONED, Reason.NOT_AVAILABLE, Reason.AVAILABLE, Reason.READY})

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-import msgspec
 from msgspec.structs import replace
 
 from ingot.api.baremetalhost import BareMetalHost, HardwareDetails, State
 from ingot.api.core import NODES, Node
 from ingot.api.machine import ErrorReason, Machine, MachineStatus, NodeAddress
 from ingot.api.meta import ObjectReference
-from ingot.api.wire import differing_fields, wire_fields
+from ingot.api.wire import changed_fields
 
 
 class Phase(enum.StrEnum):
@@ -95,12 +94,8 @@ def status_of(before: MachineStatus, outcome: Outcome) -> MachineStatus:
 
 def status_patch(before: MachineStatus, after: MachineStatus, *, at: datetime) -> dict[str, Any] | None:
     """The merge patch from one to the other; None where they are the same. What is empty now is taken out."""
-    names = differing_fields(before, after)
-    if not names:
-        return None
-    sent = wire_fields(after, names)
-    fields = {field.encode_name for field in msgspec.structs.fields(after) if field.name in names}
-    return {"status": {**dict.fromkeys(fields - sent.keys()), **sent, "lastUpdated": at}}
+    change = changed_fields(before, after)
+    return {"status": {**change, "lastUpdated": at}} if change else None
 
 
 def addresses_of(details: HardwareDetails | None) -> list[NodeAddress]:

@@ -56,19 +56,13 @@ def difference(host: BareMetalHost, target: Target) -> dict[str, Any]:
 
 
 def emptying(host: BareMetalHost) -> dict[str, Any]:
-    """The patch that has the host emptied for whoever comes next, and leaves it claimed; empty where it asks for nothing."""
+    """The patch that has the host emptied for whoever comes next, and leaves it claimed; empty where it asks for nothing.
+
+    Network and meta data may be the host's own, and stay: who brought its own takes it away besides.
+    """
     spec = host.spec
-    change: dict[str, Any] = {
-        field: None
-        for field, found in {
-            "image": spec.image,
-            "customDeploy": spec.custom_deploy,
-            "userData": spec.user_data,
-            "networkData": spec.network_data,
-            "metaData": spec.meta_data,
-        }.items()
-        if found is not None
-    }
+    installed = {"image": spec.image, "customDeploy": spec.custom_deploy, "userData": spec.user_data}
+    change: dict[str, Any] = {field: None for field, found in installed.items() if found is not None}
     # One that is never to be switched off has to stay on.
     if spec.online != spec.disable_power_off:
         change["online"] = spec.disable_power_off

@@ -17,7 +17,7 @@ from ingot.api.machine import FINALIZER, BareMetalMachineProviderSpec, Machine, 
 from ingot.api.meta import SecretReference
 from ingot.machines.choosing import FAILURE_DOMAIN
 from ingot.machines.defaults import NoTarget, Resolved
-from ingot.machines.machine.leaving import hooked, what_goes, why_kept
+from ingot.machines.machine.leaving import hooked, why_kept
 from ingot.machines.machine.news import news_of
 from ingot.machines.machine.nodes import node_patch
 from ingot.machines.machine.standing import (
@@ -43,6 +43,7 @@ from ingot.machines.machine.telling import (
     status_patch,
 )
 from ingot.machines.machine.wanting import Wanted, is_another_target, keeping, wanted_of
+from ingot.machines.targets import emptying
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 IMAGE = Image(url="https://images.example/a.qcow2", checksum="0" * 64)
@@ -433,7 +434,7 @@ def test_a_node_that_knows_is_told_nothing_and_its_provider_id_is_its_own() -> N
     ],
 )
 def test_what_goes_from_a_host_that_is_given_back(spec: dict[str, Any], change: dict[str, Any]) -> None:
-    assert what_goes(host(**spec)) == change
+    assert emptying(host(**spec)) == change
 
 
 @pytest.mark.parametrize(

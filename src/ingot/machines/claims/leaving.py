@@ -61,12 +61,9 @@ def _is_emptied(host: BareMetalHost) -> bool:
 
 def _emptying(host: BareMetalHost) -> dict[str, Any]:
     """All that came from the claim goes; network and meta data that the host has of its own stay."""
-    spec = {
-        field: value
-        for field, value in emptying(host).get("spec", {}).items()
-        if not (field == "networkData" and not is_copy(host.spec.network_data))
-        and not (field == "metaData" and not is_copy(host.spec.meta_data))
-    }
+    data = {"networkData": host.spec.network_data, "metaData": host.spec.meta_data}
+    copies = [field for field, named in data.items() if is_copy(named)]
+    spec = {**emptying(host).get("spec", {}), **dict.fromkeys(copies)}
     annotations = off_host(host)
     return {
         **({"spec": spec} if spec else {}),

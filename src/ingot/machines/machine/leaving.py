@@ -25,7 +25,6 @@ from ingot.machines.vacancies import belongs_to
 PASSED_BY: Final = "ingot.metal3.io/passed-by"
 """On a host: the UID of the last Machine that was deleted after it had chosen the host and before it took it."""
 LOOK_AGAIN: Final = 30.0
-_OURS: Final = frozenset({"image", "customDeploy", "userData", "online"})
 
 
 class Leaver:
@@ -64,7 +63,7 @@ class Leaver:
 
     async def _give_back(self, machine: Machine, host: BareMetalHost) -> bool:
         """Whether the host is free of the Machine."""
-        if change := what_goes(host):
+        if change := emptying(host):
             host = await self._patched(host, change)
             self._say(machine, "HostEmptied", f"BareMetalHost {host.key} is emptied, then given back.")
         if why := why_kept(host):
@@ -109,12 +108,6 @@ class Leaver:
         self, machine: Machine, reason: str, message: str, *, type: Literal["Normal", "Warning"] = "Normal"
     ) -> None:
         self._recorder.record(machine, type=type, reason=reason, message=message)
-
-
-def what_goes(host: BareMetalHost) -> dict[str, Any]:
-    """The patch that has the host emptied. Network and meta data are the host's own, and stay."""
-    change = {name: value for name, value in emptying(host).get("spec", {}).items() if name in _OURS}
-    return {"spec": change} if change else {}
 
 
 def why_kept(host: BareMetalHost) -> str | None:

@@ -96,6 +96,26 @@ async def test_a_file_of_a_payload_that_was_written_over_is_noticed_at_the_next_
         assert (await room.built(key)).status.image_url == second
 
 
+async def test_what_lies_in_a_file_that_was_cut_short_is_not_served_any_more_when_the_file_is_whole_again(
+    client: Client, namespace: str, tmp_path: Path, payload: Path
+) -> None:
+    async with running(client, namespace, tmp_path, payload=payload) as room:
+        await room.secret("net", nmstate=NMSTATE)
+        key = await room.ask(networkDataName="net")
+        first = (await room.built(key)).status.image_url
+        await room.secret("net", nmstate=NMSTATE.replace("eth0", "eth1"))
+        second = (await room.built(key, unlike=first)).status.image_url
+        content = await room.served(second)
+        (used,) = (tmp_path / "state" / "made").glob("*.blob")
+        # In the place of the second name, so that looking at the payload itself shows nothing.
+        cut = tmp_path / "cut"
+        cut.write_bytes(used.read_bytes()[:4096])
+        cut.replace(used)
+        await room.not_served(first)
+        assert (await room.built(key)).status.image_url == second
+        assert await room.served(second) == content
+
+
 async def test_a_payload_that_was_taken_away_is_not_damage_to_what_is_served_under_its_second_name(
     client: Client, namespace: str, tmp_path: Path, payload: Path
 ) -> None:

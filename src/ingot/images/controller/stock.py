@@ -150,6 +150,8 @@ class StockKeeper:
         for architecture, base in list(self._bases.items()):
             if not await asyncio.to_thread(base.is_there):
                 self._bases.pop(architecture, None)
+                # Whoever writes over a file cuts it short first: what lies in it may be anything by the next look.
+                self._publisher.distrust(base.iso.path)
                 self._identity = ""
                 if ALL not in self._wrong:
                     self._wrong.setdefault(architecture, f"{base.iso.path} is gone")

@@ -385,11 +385,15 @@ class Host:
     async def _wait(self, condition: Callable[[], bool], what: str) -> None:
         end = time.monotonic() + PATIENCE
         while not condition():
-            host = self.room.hosts.get(self.key)
             if time.monotonic() > end:
-                said = f"{self.name} is not {what}: {host and host.status}"
-                raise AssertionError(f"{said}\n{await self.story()}\n{self.room.logs()}")
+                raise await self._complaint(f"is not {what}")
             await self.room.changed()
+
+    async def _complaint(self, what: str) -> AssertionError:
+        """With all that is known about it."""
+        host = self.room.hosts.get(self.key)
+        said = f"{self.name} {what}: {host and host.status}"
+        return AssertionError(f"{said}\n{await self.story()}\n{self.room.logs()}")
 
     async def until(self, condition: Callable[[BareMetalHost], bool], what: str) -> BareMetalHost:
         """Wait until the host is as the condition says."""
@@ -425,11 +429,13 @@ class Host:
     async def reaches(self, state: str) -> BareMetalHost:
         """Until it is there, without any failure on the way."""
 
-        def there(host: BareMetalHost) -> bool:
-            assert not host.status.error_message, host.status
-            return host.status.provisioning.state == state
+        def there_or_failed(host: BareMetalHost) -> bool:
+            return bool(host.status.error_message) or host.status.provisioning.state == state
 
-        return await self.until(there, state)
+        host = await self.until(there_or_failed, state)
+        if host.status.error_message:
+            raise await self._complaint(f"failed on its way to {state}")
+        return host
 
     async def troubles(self) -> list[str]:
         """What its user was warned of."""
@@ -456,9 +462,7 @@ class Host:
                     if condition(node):
                         return node
                 if time.monotonic() > end:
-                    raise AssertionError(
-                        f"{self.name} is not {what}\n{await self.story()}\n{self.room.logs()}"
-                    )
+                    raise await self._complaint(f"is not {what}")
                 await asyncio.sleep(0.1)
 
     # What the server itself knows
@@ -470,7 +474,7 @@ class Host:
         end = time.monotonic() + PATIENCE
         while not condition(seen := await self.seen()):
             if time.monotonic() > end:
-                raise AssertionError(f"{self.name} is not {what}\n{await self.story()}\n{self.room.logs()}")
+                raise await self._complaint(f"is not {what}")
             await asyncio.sleep(0.2)
         return seen
 

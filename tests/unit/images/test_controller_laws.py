@@ -145,10 +145,14 @@ class Story:
         """It is not any more, or it is again and can be had."""
         try:
             image = await self.room.get(key)
+            if image.status.image_url != url or image.metadata.deletion_timestamp is not None:
+                return
+            if await self.room.later(url) not in (200, 503):
+                # Withdrawn between the two questions, or else it was advertised all the time.
+                now = await self.room.get(key)
+                assert now.metadata.resource_version != image.metadata.resource_version, f"nothing at {url}"
         except NotFound:
             return
-        if image.status.image_url == url and image.metadata.deletion_timestamp is None:
-            assert await self.room.later(url) in (200, 503)
 
     async def end(self) -> None:
         for name in HOSTS:
@@ -171,9 +175,11 @@ class Story:
         async with asyncio.timeout(60):
             while True:
                 image = await self.room.until(key, is_ready)
-                content = await self.room.served(image.status.image_url)
-                if self.is_what_is_asked(image, content, expected):
+                status, content = await self.room.fetch(image.status.image_url)
+                if status == 200 and self.is_what_is_asked(image, content, expected):
                     return
+                if status == 404:  # read before a restart, asked for after it
+                    await self.is_not_advertised(key, image.status.image_url)
                 await asyncio.sleep(0.02)
 
     def is_what_is_asked(self, image: PreprovisioningImage, content: bytes, expected: bytes) -> bool:

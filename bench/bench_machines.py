@@ -1,11 +1,12 @@
 """Machines and claims by the thousand on a real kube-apiserver: until each has its host, and what that costs.
 
-`python bench/bench_machines.py [--kind machines|claims] [--hosts stopped|running] [--count 1000] [--givers 2]`. As many hosts as
-claimants are available. Then the claimants are created, which starts the clock, and `ingot operator --controllers machines`, a
-process of its own, gives each a host. Before that, on another server, the floor: a bare client that makes the writes of a claim,
-with as many at once, and does nothing else. `--hosts running`: Ingot looks after hosts, with the demo back end without delays,
-and provisions them meanwhile; `stopped`: nobody does, and all that is written is the claims. `--givers 2`: two processes that
-know nothing of each other give hosts away at once. What was written, and what was refused, is in the API server's own log.
+`python bench/bench_machines.py [--kind machines|claims] [--hosts stopped|running|together] [--count 1000] [--givers 2]`. As many
+hosts as claimants are available. Then the claimants are created, which starts the clock, and `ingot operator --controllers
+machines`, a process of its own, gives each a host. Before that, on another server, the floor: a bare client that makes the writes
+of a claim, with as many at once, and does nothing else. `--hosts running`: Ingot looks after hosts, with the demo back end
+without delays, and provisions them meanwhile; `together`: in the process that gives them away, as `ingot up` has it; `stopped`:
+nobody does, and all that is written is the claims. `--givers 2`: two processes that know nothing of each other give hosts away
+at once. What was written, and what was refused, is in the API server's own log.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from api import servers
 from api.procfs import processor_time
@@ -32,6 +35,7 @@ from machines.audit import Asked, Log
 from machines.identities import accounts
 from spine.tables import table
 
+HostsAre = Literal["stopped", "running", "together"]
 SCRIPT = {"default": {"inventory": "small", "others": {"seconds": 0}}}
 SILENCE = 3.0
 """Seconds without a write of the one who is measured, after which there is none left."""
@@ -96,27 +100,31 @@ async def settled(server: servers.Server) -> None:
             return
 
 
-async def no_more(log: Log, since: int, who: str) -> Asked:
-    """All that it wrote, once it has written nothing for a while."""
-    found = log.since(since, who)
+async def no_more(written: Callable[[], Asked]) -> Asked:
+    """All that was written, once nothing has been for a while."""
+    found = written()
     while True:
         await asyncio.sleep(SILENCE)
-        before, found = found, log.since(since, who)
+        before, found = found, written()
         if found == before:
             return found
 
 
 async def measured(
-    who: str, kind: hall.Kind, count: int, *, hosts_running: bool, givers: int, folder: Path
+    who: str, kind: hall.Kind, count: int, *, hosts: HostsAre, givers: int, folder: Path
 ) -> Round:
     log, found = Log(folder), Round()
+    hosts_running, together = hosts != "stopped", hosts == "together" and who == "ingot"
     async with contextlib.AsyncExitStack() as stack:
         server = stack.enter_context(servers.kubernetes(folder, *log.options))
         users = accounts(server, folder, "user", "hosts", who)
         client = await stack.enter_async_context(Client.from_kubeconfig(users["user"]))
         begun = time.perf_counter()
         if hosts_running:
-            hosts = stack.enter_context(operator(users["hosts"], folder / "hosts", script=SCRIPT))
+            options = ("--controllers", "hosts,machines") if together else ()
+            keeper = stack.enter_context(
+                operator(users[who if together else "hosts"], folder / "hosts", *options, script=SCRIPT)
+            )
             arriving = asyncio.create_task(
                 fleet.until(client, hall.HOSTS, count, fleet.available, begun, 60 + count)
             )
@@ -127,24 +135,26 @@ async def measured(
         say(f"{count} hosts are available after {time.perf_counter() - begun:.0f} s")
         if kind == "claims":
             await hall.open_to_tenants(client)
-        own = stack.enter_context(giving(who, users[who], folder, kind, count, givers))
+        alone = contextlib.nullcontext([keeper.pid]) if together else None
+        own = stack.enter_context(alone or giving(who, users[who], folder, kind, count, givers))
         await settled(server)
         pids = {"own": own, "etcd": [server.pids["etcd"]], "server": [server.pids["kube-apiserver"]]}
-        if hosts_running:
-            pids["hosts"] = [hosts.pid]
-        since, before = log.size, {part: processor_time(ones) for part, ones in pids.items()}
+        if hosts_running and not together:
+            pids["hosts"] = [keeper.pid]
+        written = partial(log.since, log.size, who, hosts_too=together)
+        before = {part: processor_time(ones) for part, ones in pids.items()}
         async with hall.followed(client, kind, count) as seen:
             found.created_in = await hall.create(client, kind, count)
             found.claimed_in = await seen.claimed.wait("claimed", 60 + count)
             found.half_in = seen.claimed.percentile(0.5)
             found.linked_in = await seen.linked.wait("linked", 60 + count)
-            found.asked_by_then = log.since(since, who)
+            found.asked_by_then = written()
             spent = {part: processor_time(ones) - before[part] for part, ones in pids.items()}
             say(f"{who}: all claimed after {found.claimed_in:.1f} s, linked after {found.linked_in:.1f} s")
             if hosts_running:
                 found.provisioned_in = await seen.provisioned.wait("provisioned", 120 + count)
                 say(f"{who}: all provisioned after {found.provisioned_in:.1f} s")
-        found.asked = await no_more(log, since, who)
+        found.asked = await no_more(written)
         found.own_cpu, found.server_cpu, found.etcd_cpu = (spent[part] for part in ("own", "server", "etcd"))
         found.hosts_cpu = spent.get("hosts", 0.0)
         found.wrong = await hall.wrong(client, kind, count)
@@ -199,7 +209,7 @@ def rows(ingot: Round, floor: Round, count: int, *, hosts_running: bool) -> list
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--kind", choices=["machines", "claims"], action="append")
-    parser.add_argument("--hosts", choices=["stopped", "running"], action="append")
+    parser.add_argument("--hosts", choices=["stopped", "running", "together"], action="append")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--givers", type=int, default=1)
     options = parser.parse_args()
@@ -209,20 +219,19 @@ def main() -> None:
             rounds = {}
             for who in ("floor", "ingot"):
                 with tempfile.TemporaryDirectory(prefix="ingot-bench-") as folder:
-                    running = hosts == "running"
                     rounds[who] = asyncio.run(
                         measured(
                             who,
                             kind,
                             options.count,
-                            hosts_running=running,
+                            hosts=hosts,
                             givers=options.givers,
                             folder=Path(folder),
                         )
                     )
             ingot, floor = rounds["ingot"], rounds["floor"]
             print(f"\n{options.count:,} {kind}, hosts {hosts}:", flush=True)
-            body = rows(ingot, floor, options.count, hosts_running=hosts == "running")
+            body = rows(ingot, floor, options.count, hosts_running=hosts != "stopped")
             print(table(["", "Ingot", "floor", "ratio"], body), flush=True)
             for line in [*ingot.wrong, *floor.wrong][:10]:
                 print(f"  wrong: {line}")

@@ -47,14 +47,14 @@ class Log:
     def size(self) -> int:
         return self._log.stat().st_size if self._log.exists() else 0
 
-    def since(self, size: int, who: str) -> Asked:
-        """What this account asked since the log had that size."""
+    def since(self, size: int, who: str, *, hosts_too: bool = False) -> Asked:
+        """What this account asked since the log had that size; where it looks after hosts too, only what a claim is made of."""
         found = Asked()
         with self._log.open("rb") as log:
             log.seek(size)
             for line in log:
                 entry = json.loads(line)
-                if account(entry["user"]["username"]) == who:
+                if account(entry["user"]["username"]) == who and (not hosts_too or _is_of_a_claim(entry)):
                     found.add(entry)
         return found
 
@@ -84,6 +84,12 @@ class Asked:
     @property
     def most_retries(self) -> int:
         return max(self.retries.values(), default=0)
+
+
+def _is_of_a_claim(entry: dict[str, Any]) -> bool:
+    """Events are not told apart: nobody's are counted."""
+    resource = entry["objectRef"]["resource"]
+    return resource in ("machines", "hostclaims") or (resource == "baremetalhosts" and bool(_claimant(entry)))
 
 
 def _claimant(entry: dict[str, Any]) -> str:

@@ -181,6 +181,10 @@ class Room:
             environment=environment,
         )
 
+    def runs(self, name: str) -> bool:
+        """Whether somebody has started it."""
+        return name in self._processes
+
     def kill(self, name: str) -> None:
         """kill -9."""
         process = self._processes.pop(name)
@@ -256,7 +260,7 @@ class Room:
         end = time.monotonic() + PATIENCE
         while True:
             with contextlib.suppress(NotFound):
-                found = await self.client.get(kind, Key(NAMESPACE, name))
+                found = await self.client.get(kind, Key(NAMESPACE if kind.namespaced else "", name))
                 if condition(found):
                     return found
             assert time.monotonic() < end, (

@@ -1,7 +1,8 @@
 """A room: one real Ironic, one farm of simulated servers, the embedded API and the operator, and what a test does with them.
 
-Ironic, the farm and the operator are processes of their own, so that each can be killed; the API runs here. A test takes a server
-that nobody else uses, describes it with objects, waits for what its BareMetalHost says, and asks the farm what really happened.
+Ironic, the farm and the operator are processes of their own, so that each can be killed; the API runs here, or is that of a
+cluster. A test takes a server that nobody else uses, describes it with objects, waits for what its BareMetalHost says, and asks
+the farm what really happened.
 Ironic's clocks are short: what takes it minutes on real machines takes it seconds here.
 """
 
@@ -73,6 +74,7 @@ class Room:
         self.client = client
         self._servers = servers
         self._taken = 0
+        self._rules: tuple[str, ...] = ()
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._log_begins: dict[str, int] = {}
         ironic_port, self._push_port, self._lab_port = free_ports(3)
@@ -117,14 +119,20 @@ class Room:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def open(cls, state: Path, *, servers: int) -> AsyncIterator[Room]:
-        """Everything started and ready; all of it ends with the block."""
+    async def open(cls, state: Path, *, servers: int, cluster: str = "") -> AsyncIterator[Room]:
+        """Everything started and ready; all of it ends with the block. `cluster`: the kubeconfig of one to live on, for good."""
         await asyncio.to_thread(ensure)
         async with contextlib.AsyncExitStack() as stack:
-            api = await stack.enter_async_context(serve(state))
-            client = await stack.enter_async_context(Client.from_kubeconfig(api.kubeconfig))
+            if cluster:
+                (state / "kubeconfig").symlink_to(cluster)
+            else:
+                await stack.enter_async_context(serve(state))
+            client = await stack.enter_async_context(Client.from_kubeconfig(state / "kubeconfig"))
             await client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
             room = cls(state, client, servers=servers)
+            if cluster:
+                # It has to be told of the rules; the embedded API has them built in.
+                room._rules = ("--webhook-listen", "127.0.0.1:0")
             watching = asyncio.create_task(room.hosts.run())
             stack.push_async_callback(_ended, watching)
             stack.callback(room._stop_all)
@@ -178,6 +186,7 @@ class Room:
         self.start(
             "operator",
             *("operator", "--state", str(self.state), "--push-listen", push, "--namespace", NAMESPACE),
+            *self._rules,
             environment=environment,
         )
 

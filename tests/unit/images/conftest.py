@@ -1,7 +1,9 @@
-"""An embedded API for the tests of a module, a namespace for each of them, and a payload."""
+"""An API for the tests of a module, a namespace for each of them, and a payload. The API is that of the cluster which
+`INGOT_TEST_KUBECONFIG` names, or else an embedded one."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from uuid import uuid4
@@ -11,19 +13,22 @@ import pytest_asyncio
 from image_room import build_payload
 
 from ingot.api.core import NAMESPACES
-from ingot.embedded.server import Running, serve
+from ingot.embedded.server import serve
 from ingot.kube import Client
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def api(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
+async def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Path]:
+    if given := os.environ.get("INGOT_TEST_KUBECONFIG"):
+        yield Path(given)
+        return
     async with serve(tmp_path_factory.mktemp("api")) as running:
-        yield running
+        yield running.kubeconfig
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def client(api: Running) -> AsyncIterator[Client]:
-    async with Client.from_kubeconfig(api.kubeconfig) as client:
+async def client(kubeconfig: Path) -> AsyncIterator[Client]:
+    async with Client.from_kubeconfig(kubeconfig) as client:
         yield client
 
 

@@ -1,4 +1,4 @@
-"""An image controller in a namespace of the embedded API, with payloads on disk, and somebody who fetches what it advertises."""
+"""An image controller in a namespace of some API, with payloads on disk, and somebody who fetches what it advertises."""
 
 from __future__ import annotations
 

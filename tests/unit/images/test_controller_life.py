@@ -1,4 +1,4 @@
-"""The life of a PreprovisioningImage on the embedded API, with real payloads, and with what a BMC gets from its URL."""
+"""The life of a PreprovisioningImage on a Kubernetes API, with real payloads, and with what a BMC gets from its URL."""
 
 from __future__ import annotations
 

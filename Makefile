@@ -6,6 +6,8 @@ SHELL := /bin/bash
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ingot/tools
 BIN := .venv/bin
 BESIDE := tests/unit/agent tests/unit/formats tests/unit/images
+ALSO_ON_CLUSTER := tests/unit/provisioner/test_ownership_provisioning.py tests/unit/machines/test_machines_machineset_life.py \
+    tests/unit/machines/test_machines_remediation_whole.py tests/unit/images/test_controller_life.py
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header
 # What setup fetched for itself comes last: a kubectl that is installed is preferred.
 export PATH := $(PATH):$(TOOLS)/bin
@@ -46,11 +48,14 @@ pytest:
 	    '$(BIN)/pytest tests/integration/test_farm_*.py; farm=$$?; $(BIN)/pytest tests/unit/hosts && exit $$farm' \
 	    '$(BIN)/pytest tests/integration --ignore-glob="*/test_farm_*.py"; others=$$?; $(BIN)/pytest tests/unit/machines && exit $$others'
 
-# And those tests of the embedded API that need clients which are built with the cluster, and are there now.
-test-cluster: setup  ## the tests of the API and of hosts on a real kube-apiserver; it is built first, once (10 min)
+# And those tests of the embedded API that need clients which are built with the cluster, and are there now. Then Machines with Ironic
+# and the farm, and the lives that unit tests lead on the embedded API, each on a cluster of their own: they look after all namespaces.
+test-cluster: setup  ## the tests of the API, of hosts and of Machines on a real kube-apiserver; it is built first, once (10 min)
 	@tools/kubernetes/build
 	@tools/lanes '$(BIN)/python tests/cluster $(BIN)/pytest tests/api tests/cluster tests/kubectl' \
-	    '$(BIN)/pytest tests/api -k "built or clients_go or clients_applying"'
+	    '$(BIN)/pytest tests/api -k "built or clients_go or clients_applying"; clients=$$?; \
+	    $(BIN)/python tests/cluster $(BIN)/pytest tests/integration/test_farm_machines.py; farm=$$?; \
+	    $(BIN)/python tests/cluster $(BIN)/pytest $(ALSO_ON_CLUSTER) && exit $$((clients + farm))'
 
 test-coreos: setup  ## our image commands beside the real coreos-installer; the first time it is built (7 min)
 	@tools/coreos-installer/build

@@ -1,4 +1,4 @@
-"""A namespace of the embedded API with the controllers of MachineSets and of remediation, and people who make objects there."""
+"""A namespace of a Kubernetes API with the controllers of MachineSets and of remediation, and people who make objects there."""
 
 from __future__ import annotations
 

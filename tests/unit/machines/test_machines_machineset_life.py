@@ -1,4 +1,4 @@
-"""The life of a MachineSet on the embedded API."""
+"""The life of a MachineSet on a Kubernetes API."""
 
 from __future__ import annotations
 

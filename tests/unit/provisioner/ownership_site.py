@@ -1,4 +1,4 @@
-"""A site whose users try to choose what their machines boot: the embedded API, the controllers of hosts and of ramdisks, and the
+"""A site whose users try to choose what their machines boot: a Kubernetes API, the controllers of hosts and of ramdisks, and the
 real back end before a fake Ironic, which does at once what it is asked for and remembers everything it was ever told.
 """
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
+import shutil
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import aiohttp
 from ramdisk_parts import agent_settings, saved
 
 from ingot.api.core import EVENTS, SECRETS
-from ingot.api.meta import Condition, Key
+from ingot.api.meta import Condition, Key, now
 from ingot.api.preprovisioningimage import PREPROVISIONING_IMAGES, PreprovisioningImage
 from ingot.images.controller import ImageController, ImageSettings, Listen, serving
 from ingot.images.controller.statuses import condition_of
@@ -57,12 +61,25 @@ def damage(path: Path) -> bytes:
     return content
 
 
+def decay(path: Path) -> None:
+    """Change a byte near the end so that no look from outside shows it."""
+    before = path.stat()
+    with path.open("r+b") as file:
+        file.seek(-5000, os.SEEK_END)
+        (byte,) = file.read(1)
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte ^ 1]))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
 class Room:
     def __init__(self, client: Client, namespace: str, folder: Path, **settings: Any) -> None:
         self.client = client
         self.namespace = namespace
         self.folder = folder
         self.agent = agent_settings()
+        self.ahead = timedelta(0)
+        """How much later it is for the controller."""
         self.wrong = ""
         """What is wrong with the settings by now."""
         self._authority = Authority(folder / "ca")
@@ -89,7 +106,14 @@ class Room:
         tls = ServingTls(lambda: self._authority.issue(self.folder, "images", ["127.0.0.1"]))
         self.recorder = await self._stack.enter_async_context(EventRecorder(self.client))
         self.controller = await self._stack.enter_async_context(
-            serving(self.client, self.recorder, self.settings, tls=tls, namespace=self.namespace)
+            serving(
+                self.client,
+                self.recorder,
+                self.settings,
+                tls=tls,
+                namespace=self.namespace,
+                clock=lambda: now() + self.ahead,
+            )
         )
         # The next one listens at the same place: URLs have to be the same after a restart.
         self.settings = replace(self.settings, listen=Listen("127.0.0.1", self.controller.port))
@@ -108,8 +132,20 @@ class Room:
 
     async def restart(self) -> None:
         await self.end()
+        await self.begin()
+
+    async def begin(self) -> None:
         await self.start()
         self.run()
+
+    async def kill(self) -> None:
+        """As if it had been killed at this very moment: what it does while it ends leaves no trace in its folder."""
+        state, found = self.settings.state, self.folder / f"state-{uuid4()}"
+        # Files there are replaced and never written over, so links are as good as copies.
+        await asyncio.to_thread(shutil.copytree, state, found, copy_function=os.link)
+        await self.end()
+        await asyncio.to_thread(shutil.rmtree, state)
+        found.rename(state)
 
     # Objects
 
@@ -183,11 +219,19 @@ class Room:
                 await asyncio.sleep(0.02)
 
     async def vanished(self, files: Iterable[Path]) -> None:
+        await self.comes_true(lambda: not any(file.exists() for file in files))
+
+    async def comes_true(self, fact: Callable[[], bool]) -> None:
         async with asyncio.timeout(PATIENCE):
             while True:
-                if not any(file.exists() for file in files):
+                if fact():
                     return
                 await asyncio.sleep(0.02)
+
+    async def ready(self) -> None:
+        """Every object was looked at."""
+        assert self.controller is not None
+        await self.comes_true(self.controller.ready)
 
     async def events(self, reason: str) -> list[str]:
         async with asyncio.timeout(PATIENCE):
@@ -229,6 +273,13 @@ class Room:
                 if await self.later(url) == 404:
                     return
                 await asyncio.sleep(0.02)
+
+    async def headers(self, url: str) -> tuple[str, ...]:
+        """What a client recognises an image by."""
+        async with self._asked("HEAD", url) as answer:
+            return tuple(
+                answer.headers[name] for name in ("ETag", "Last-Modified", "Content-Length", "Content-Type")
+            )
 
     async def later(self, url: str) -> int:
         """What is answered, without the bytes: the file below them may be short of some."""

@@ -143,8 +143,8 @@ async def test_an_image_that_is_being_deleted_is_not_advertised_when_it_cannot_b
         await room.until(key, lambda image: image.metadata.deletion_timestamp is not None)
         await room.end()
         build_payload(payload, NEW)
-        await room.start()
-        room.run()
+        shutil.rmtree(tmp_path / "state" / "served")
+        await room.begin()
         image = await room.until(key, lambda image: image.status.image_url != before.status.image_url)
         # Whoever holds it is told that this is not what was asked for, and lets go.
         assert what_is_missing(image, network_version="") == "it was built for an earlier request"

@@ -19,6 +19,7 @@ from ingot.api.preprovisioningimage import (
 )
 from ingot.api.wire import status_patch
 from ingot.images.controller.choosing import Choice, choose
+from ingot.images.controller.journal import Journal
 from ingot.images.controller.publishing import Publisher
 from ingot.images.controller.sources import FileSource, PayloadSource, SourceError
 from ingot.images.controller.statuses import (
@@ -180,10 +181,14 @@ def test_the_longer_a_secret_is_missing_the_rarer_it_is_looked_for(missing_for: 
 class Display:
     """A shelf, and a publisher with a linger of ten."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
         self.shelf = Shelf()
         self.publisher = Publisher(
-            self.shelf, Names(b"a key for tests, long enough"), "https://a:1/", linger=10.0
+            self.shelf,
+            Names(b"a key for tests, long enough"),
+            "https://a:1/",
+            linger=10.0,
+            journal=Journal(folder),
         )
 
     def publish(self, owner: str, tag: str) -> str:
@@ -194,8 +199,12 @@ class Display:
         return self.shelf.get(url.split("/")[4]) is not None
 
 
-def test_an_image_that_is_no_longer_advertised_lingers_and_goes() -> None:
-    shop = Display()
+@pytest.fixture
+def shop(tmp_path: Path) -> Display:
+    return Display(tmp_path)
+
+
+def test_an_image_that_is_no_longer_advertised_lingers_and_goes(shop: Display) -> None:
     old, new = shop.publish("h1", "a"), shop.publish("h1", "b")
     assert old != new
     shop.publisher.settle("h1", new, now=0.0)
@@ -206,8 +215,7 @@ def test_an_image_that_is_no_longer_advertised_lingers_and_goes() -> None:
     assert shop.serves(new)
 
 
-def test_an_image_that_is_advertised_again_stays() -> None:
-    shop = Display()
+def test_an_image_that_is_advertised_again_stays(shop: Display) -> None:
     old, new = shop.publish("h1", "a"), shop.publish("h1", "b")
     shop.publisher.settle("h1", new, now=0.0)
     assert shop.publish("h1", "a") == old
@@ -220,8 +228,7 @@ def test_an_image_that_is_advertised_again_stays() -> None:
     assert not shop.serves(new)
 
 
-def test_until_it_is_settled_everything_of_an_owner_is_served() -> None:
-    shop = Display()
+def test_until_it_is_settled_everything_of_an_owner_is_served(shop: Display) -> None:
     urls = [shop.publish("h1", tag) for tag in "abc"]
     shop.publisher.tidy(now=1e9)
     assert all(map(shop.serves, urls))
@@ -230,8 +237,7 @@ def test_until_it_is_settled_everything_of_an_owner_is_served() -> None:
     assert not any(map(shop.serves, urls))
 
 
-def test_which_files_are_being_read() -> None:
-    shop = Display()
+def test_which_files_are_being_read(shop: Display) -> None:
     path = Path("/a")
     url = shop.publisher.publish("h1", Image((b"x", Region(path, 0, 1)), "a", NOON), "coreos.iso")
     assert shop.publisher.reads(path)
@@ -243,8 +249,7 @@ def test_which_files_are_being_read() -> None:
     assert not shop.serves(url)
 
 
-def test_what_lies_in_a_file_that_is_not_what_it_was_does_not_linger() -> None:
-    shop = Display()
+def test_what_lies_in_a_file_that_is_not_what_it_was_does_not_linger(shop: Display) -> None:
     spoilt, whole = (Image((Region(Path(path), 0, 1),), path[1:], NOON) for path in ("/a", "/b"))
     urls = [shop.publisher.publish("h1", image, "coreos.iso") for image in (spoilt, whole)]
     shop.publisher.distrust(Path("/a"))
@@ -260,8 +265,9 @@ def test_what_lies_in_a_file_that_is_not_what_it_was_does_not_linger() -> None:
     assert shop.serves(urls[0])
 
 
-def test_what_lingers_already_goes_too_and_another_image_in_the_same_file_does_not_save_it() -> None:
-    shop = Display()
+def test_what_lingers_already_goes_too_and_another_image_in_the_same_file_does_not_save_it(
+    shop: Display,
+) -> None:
     old, new = (Image((Region(Path("/a"), 0, 1),), tag, NOON) for tag in ("old", "new"))
     urls = [shop.publisher.publish("h1", image, "coreos.iso") for image in (old, new)]
     shop.publisher.settle("h1", "", now=0.0)
@@ -274,8 +280,7 @@ def test_what_lingers_already_goes_too_and_another_image_in_the_same_file_does_n
     assert [shop.serves(url) for url in urls] == [False, True]
 
 
-def test_what_an_owner_leaves_behind_goes_at_once_and_others_keep_theirs() -> None:
-    shop = Display()
+def test_what_an_owner_leaves_behind_goes_at_once_and_others_keep_theirs(shop: Display) -> None:
     mine, old, other = shop.publish("h1", "a"), shop.publish("h1", "b"), shop.publish("h2", "a")
     shop.publisher.settle("h1", mine, now=0.0)
     shop.publisher.forget("h1")

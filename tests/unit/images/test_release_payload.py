@@ -25,7 +25,6 @@ from ingot.formats.oci import (
 )
 from ingot.images.release import Payload, PayloadDamaged, PayloadError
 from ingot.images.release.assembling import LayerFile, add_image, add_layer, base_image
-from ingot.images.release.checking import BackgroundCheck
 from ingot.images.release.layout import Layout
 from ingot.images.release.mirroring import mirror
 from ingot.images.release.places import FolderPlace
@@ -254,46 +253,3 @@ def test_a_payload_that_another_tool_archived_is_read(tmp_path: Path) -> None:
         assert isinstance(made, Manifest)
         layout.point_to(layout.add(encode(Manifest(config=made.config, layers=(layer,))), MediaType.MANIFEST))
     Payload.open(layout.folder).verify("x86_64")
-
-
-class Reports:
-    """What the check in the background told, and waiting for it."""
-
-    def __init__(self) -> None:
-        self.told: list[tuple[str, PayloadError | None]] = []
-        self._more = threading.Condition()
-
-    def __call__(self, architecture: str, error: PayloadError | None) -> None:
-        with self._more:
-            self.told.append((architecture, error))
-            self._more.notify_all()
-
-    def after(self, count: int) -> list[tuple[str, PayloadError | None]]:
-        with self._more:
-            assert self._more.wait_for(lambda: len(self.told) >= count, 60)
-            return list(self.told)
-
-
-def test_the_background_notices_damage_and_that_it_was_mended(tmp_path: Path) -> None:
-    layout = payload_in(tmp_path / "payload", ("x86_64",))
-    reports = Reports()
-    with BackgroundCheck(Payload.open(layout.folder), reports, every=0.01):
-        assert reports.after(1)[0] == ("x86_64", None)
-        flip(iso_blob(layout, "x86_64"), 200_000)
-        seen = len(reports.told)
-        while (error := reports.after(seen + 1)[seen][1]) is None:
-            seen += 1
-        assert isinstance(error, PayloadDamaged)
-        flip(iso_blob(layout, "x86_64"), 200_000)
-        while reports.after(seen + 1)[seen][1] is not None:
-            seen += 1
-
-
-def test_the_background_reads_no_faster_than_it_may_and_stops_in_the_middle(tmp_path: Path) -> None:
-    layout = payload_in(tmp_path / "payload", ("x86_64",))
-    reports = Reports()
-    check = BackgroundCheck(Payload.open(layout.folder), reports, rate=1.0)
-    check.start()
-    time.sleep(0.2)
-    check.stop()
-    assert reports.told == []

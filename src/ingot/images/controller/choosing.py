@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ingot.api.preprovisioningimage import ConditionReason, ImageFormat, PreprovisioningImageSpec
-from ingot.images.controller.statuses import Refused
+from ingot.images.controller.statuses import MINIMAL, Refused, Remark
 from ingot.images.controller.stock import Stock
 from ingot.images.ramdisk import RamdiskMaker
 
@@ -17,6 +17,7 @@ class Choice:
     maker: RamdiskMaker
     trouble: str
     """Why what is there for this architecture is not the newest; "" when it is."""
+    remarks: tuple[Remark, ...] = ()
 
 
 def choose(spec: PreprovisioningImageSpec, stock: Stock, *, ours: str) -> Choice | Refused:
@@ -31,7 +32,11 @@ def choose(spec: PreprovisioningImageSpec, stock: Stock, *, ours: str) -> Choice
             message="No acceptable image format supported: spec.acceptFormats is empty; iso and initrd are built.",
         )
     # Both are made of every base, so the first one that is accepted will do.
-    return Choice(spec.accept_formats[0], maker, stock.trouble_with(architecture))
+    form = spec.accept_formats[0]
+    remarks = stock.remarks.get(architecture, ())
+    # Whoever boots kernel and initial RAM disk reads no ISO image.
+    told = tuple(remark for remark in remarks if form == "iso" or remark.kind != MINIMAL)
+    return Choice(form, maker, stock.trouble_with(architecture), told)
 
 
 def _not_to_be_had(architecture: str, there: Mapping[str, RamdiskMaker], trouble: str) -> Refused:

@@ -1,7 +1,7 @@
 """The images of one API, ready to be run: what wakes an object, what runs beside it, and when the server may answer.
 
-After a restart the shelf is empty, and what statuses advertise is not there yet: until every object was looked at once, the
-server says "later", not "no".
+After a restart the shelf is empty. What was noted of it before comes back first, whatever it was made with; then every object is
+looked at once, and until that is over, the server says "later", not "no", of what is not there.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Final
 from ingot.api.core import SECRETS
 from ingot.api.meta import Key, now
 from ingot.api.preprovisioningimage import FINALIZER, PREPROVISIONING_IMAGES, PreprovisioningImage
+from ingot.images.controller.journal import Journal
 from ingot.images.controller.publishing import Publisher
 from ingot.images.controller.reconciling import ImageReconciler
 from ingot.images.controller.settings import ImageSettings
@@ -74,6 +75,7 @@ class ImageController:
         """Objects whose last pass failed."""
         self._missing: set[Key] | None = None
         """Objects that were there at the start and were not looked at yet; None while the start is not over."""
+        self._was_ready = False
         self.port = 0
         follow(self._controller, self.images, when=self._is_news)
         follow(self._controller, self.secrets, named_in(self.images, BY_SECRET))
@@ -93,7 +95,7 @@ class ImageController:
     @property
     def troubles(self) -> list[str]:
         """Why what is there now is not what images are made of; empty when it is."""
-        return list(self._keeper.stock.troubles.values())
+        return [*self._keeper.stock.troubles.values(), *filter(None, [self._publisher.trouble])]
 
     def ready(self) -> bool:
         """Whether everything that is advertised is there."""
@@ -107,7 +109,9 @@ class ImageController:
             self._missing -= self._failed
 
     def _say_when_ready(self) -> bool:
-        if ready := self.ready():
+        if (ready := self.ready()) and not self._was_ready:
+            self._was_ready = True
+            self._reconcile.forget_strangers()
             self._publisher.complete()
         return ready
 
@@ -159,12 +163,16 @@ async def serving(
     names = await asyncio.to_thread(Names.kept_in, settings.state / NAMES_KEY)
     async with ImageWorkers(shelf, listen=settings.listen, tls=tls) as server:
         url = settings.public_url or _own_url(settings.listen.host, server.port, tls=tls is not None)
-        publisher = Publisher(shelf, names, url, linger=settings.linger)
+        journal = Journal(settings.served, clock=lambda: clock().timestamp())
+        publisher = Publisher(shelf, names, url, linger=settings.linger, journal=journal)
         controller = ImageController(
             client, recorder, settings, publisher, namespace=namespace, workers=workers, clock=clock
         )
         controller.port = server.port
-        yield controller
+        try:
+            yield controller
+        finally:
+            await asyncio.to_thread(journal.close)
 
 
 def _own_url(host: str, port: int, *, tls: bool) -> str:

@@ -49,6 +49,8 @@ from ingot.kube import Again, Client, Done, EventRecorder, Informer, NotFound
 
 FOREIGN: Final = "infraenvs.agent-install.openshift.io"
 """A label of images that another installer looks after."""
+_IMAGE: Final = "image "
+"""Begins the name of an owner that is a host's."""
 _FILES: Final = {"iso": "coreos.iso", "initrd": "initrd.img"}
 
 
@@ -107,8 +109,8 @@ class ImageReconciler:
     async def _leave(self, image: PreprovisioningImage) -> None:
         held = image.metadata.finalizers
         if any(finalizer != FINALIZER for finalizer in held):
-            # Its host may still boot it. After a restart of ours it has to be made anew for that; where that cannot be, because
-            # the payload is another one by now, the host must not be sent to where nothing is.
+            # Its host may still boot it. Where what it lay in was lost with a restart of ours, and it cannot be made anew either,
+            # the host must not be sent to where nothing is.
             outcome = await self._outcome(image)
             advertised = image.status.image_url
             if advertised and not self._publisher.serves(_owner(image), advertised):
@@ -135,6 +137,13 @@ class ImageReconciler:
         if (owner := self._owners.pop(key, None)) is not None:
             self._publisher.forget(owner)
         self.told.pop(key, None)
+
+    def forget_strangers(self) -> None:
+        """What was served for objects that are not there any more goes. For when every object was looked at."""
+        ours = {_owner(image) for image in self._images.items() if FOREIGN not in image.metadata.labels}
+        for owner in self._publisher.owners:
+            if owner.startswith(_IMAGE) and owner not in ours:
+                self._publisher.forget(owner)
 
     # Building
 
@@ -185,6 +194,7 @@ class ImageReconciler:
             version=base.version,
             trouble=chosen.trouble,
             network_is_late=made.network_is_late,
+            remarks=chosen.remarks,
         )
 
     # Telling
@@ -231,7 +241,7 @@ class ImageReconciler:
 
 def _owner(image: PreprovisioningImage) -> str:
     """Another object of the same name is somebody else."""
-    return f"image {image.key} {image.metadata.uid}"
+    return f"{_IMAGE}{image.key} {image.metadata.uid}"
 
 
 def _made(image: PreprovisioningImage, chosen: Choice, secret: SecretObject | None) -> HostImage:

@@ -33,7 +33,7 @@ class ImageSettings:
     """Images come out of a release payload, or out of ISO files; one of the two is given."""
 
     state: Path
-    """A folder of ours alone: the key of image names, and what was made of published images."""
+    """A folder of ours alone, which lasts: the key of image names, notes of what is served, what was made of published images."""
     agent: Callable[[], AgentSettings]
     """Reads what every ramdisk is told. Asked again now and then, because the files behind it may change."""
     listen: Listen = USUAL_LISTEN
@@ -69,6 +69,11 @@ class ImageSettings:
     def made(self) -> Path:
         """The folder with what is made of published images, and can be made again."""
         return self.state / "made"
+
+    @property
+    def served(self) -> Path:
+        """The folder with notes of what is served, in which there are secrets."""
+        return self.state / "served"
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], *, state: Path) -> Self:

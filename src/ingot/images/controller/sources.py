@@ -14,12 +14,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
+from ingot.formats import FormatError
 from ingot.images.controller.settings import ImageSettings
 from ingot.images.ramdisk import Base, BaseError
 from ingot.images.region import Region
 from ingot.images.release import Payload, PayloadError
+from ingot.images.release.building import STREAM_FILE, StreamFile
 
 ARCHITECTURES: Final = ("x86_64", "aarch64", "ppc64le", "s390x")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
@@ -36,15 +38,14 @@ class Found(Protocol):
     def identity(self) -> str:
         """Changes exactly when something else would be loaded."""
 
-    @property
-    def payload(self) -> Payload | None:
-        """What is to be read again in the background."""
-
     def has_replaced(self, base: Base) -> bool:
         """Whether what is there now for its architecture lies in the very file that this base lay in."""
 
     def load(self) -> dict[str, Base | BaseError]:
         """Verify everything; by architecture, what can be used and what is wrong with the rest. Blocks for seconds."""
+
+    def doubt(self, base: Base) -> str:
+        """Why nobody can tell whether what was loaded is what its publisher made; "" where it is."""
 
 
 class Source(Protocol):
@@ -104,6 +105,9 @@ class PayloadFound:
     def load(self) -> dict[str, Base | BaseError]:
         return {architecture: self._loaded(architecture) for architecture in self.payload.images}
 
+    def doubt(self, base: Base) -> str:
+        return ""
+
     def _loaded(self, architecture: str) -> Base | BaseError:
         image = self.payload.images[architecture]
         try:
@@ -158,13 +162,14 @@ class SeenFile:
     changed: int
     number: int
     """Of its inode."""
+    beside: tuple[int, ...] = ()
+    """When what says its hash was written."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilesFound:
     files: dict[str, SeenFile]
     names: Path
-    payload: None = None
 
     @property
     def identity(self) -> str:
@@ -177,6 +182,18 @@ class FilesFound:
     def load(self) -> dict[str, Base | BaseError]:
         return {name: _loaded(name, seen, self.names) for name, seen in self.files.items()}
 
+    def doubt(self, base: Base) -> str:
+        path = self.files[base.architecture].path
+        try:
+            if _published_hash(path, base.sha256) is not None:
+                return ""
+        except BaseError:
+            pass  # it has just become so: the next look finds another file beside it
+        return (
+            f"{path} is unverified: there is neither {path.name}.sha256 beside it nor a {STREAM_FILE} that knows it. Its hash is "
+            f"{base.sha256}; compare it with the published one, and write that into {path.name}.sha256."
+        )
+
 
 def _seen(path: Path) -> SeenFile | None:
     try:
@@ -184,17 +201,28 @@ def _seen(path: Path) -> SeenFile | None:
         stat = found.stat()
     except OSError:
         return None
-    return SeenFile(found, stat.st_size, stat.st_mtime_ns, stat.st_ino)
+    return SeenFile(found, stat.st_size, stat.st_mtime_ns, stat.st_ino, tuple(_written(found)))
+
+
+def _written(path: Path) -> Iterator[int]:
+    for beside in _hash_files(path):
+        try:
+            yield beside.stat().st_mtime_ns
+        except OSError:
+            yield 0
+
+
+def _hash_files(path: Path) -> tuple[Path, Path]:
+    return path.with_name(f"{path.name}.sha256"), path.with_name(STREAM_FILE)
 
 
 def _loaded(architecture: str, seen: SeenFile, names: Path) -> Base | BaseError:
     try:
         sha256 = _hash_of(seen.path)
-        stamp = seen.path.with_name(f"{seen.path.name}.sha256")
-        noted = stamp.read_text("ascii", "replace").split() if stamp.exists() else []
-        if noted and _SHA256.fullmatch(noted[0].lower()) and noted[0].lower() != sha256:
+        published = _published_hash(seen.path, sha256)
+        if published is not None and published.sha256 != sha256:
             return BaseError(
-                f"{seen.path} is damaged: its hash is {sha256}, and {stamp.name} says {noted[0].lower()}. Copy it again"
+                f"{seen.path} is damaged: its hash is {sha256}, and {published.source} says {published.sha256}. Copy it again"
             )
         path = _second_name(seen.path, names / f"{sha256}.iso")
         return Base.read(Region.whole(path), architecture=architecture, sha256=sha256)
@@ -202,6 +230,33 @@ def _loaded(architecture: str, seen: SeenFile, names: Path) -> Base | BaseError:
         return BaseError(f"{error.filename or seen.path} cannot be read: {error.strerror}")
     except BaseError as error:
         return error
+
+
+class _Published(NamedTuple):
+    sha256: str
+    source: str
+
+
+def _published_hash(path: Path, sha256: str) -> _Published | None:
+    """What the hash of a file should be, which has this one; None where nothing beside it says. Raises `BaseError`."""
+    stamp, metadata = _hash_files(path)
+    if stamp.exists():
+        noted = stamp.read_text("ascii", "replace").split()
+        if not noted or not _SHA256.fullmatch(noted[0].lower()):
+            raise BaseError(
+                f"{stamp} does not begin with a sha256, and {path.name} is not used without its hash"
+            )
+        return _Published(noted[0].lower(), stamp.name)
+    if not metadata.exists():
+        return None
+    try:
+        isos = list(StreamFile(metadata.read_bytes()).isos())
+    except FormatError as error:
+        raise BaseError(f"{metadata}: {error}") from error
+    fitting = [iso for iso in isos if sha256 == iso.sha256] or [
+        iso for iso in isos if iso.file_name == path.name
+    ]
+    return _Published(fitting[0].sha256, metadata.name) if fitting else None
 
 
 def _is_same(base: Base, path: Path) -> bool:

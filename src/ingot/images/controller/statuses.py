@@ -1,8 +1,8 @@
 """What the status of a PreprovisioningImage says, worked out from what came of building it.
 
 Pure. Condition types, reasons and the beginnings of their messages are those that Metal3's clients know. Conditions of ours are
-added where an image is served that is not the newest, or that fetches its root file system without the host's network
-configuration: it can be booted, and somebody should know.
+added where an image is served that is not the newest, that nobody could verify, that is larger than what was asked for, or that
+fetches its root file system without the host's network configuration: it can be booted, and somebody should know.
 """
 
 from __future__ import annotations
@@ -28,9 +28,24 @@ STALE: Final = "NewerImageUnusable"
 EARLY_NETWORK: Final = "EarlyNetwork"
 """False: the host's network configuration holds only once the root file system was fetched. Absent otherwise."""
 LATE: Final = "NoNetworkInInitialRamDisk"
+VERIFIED: Final = "Verified"
+"""False: nothing says what the hash of the published image is, so nobody can tell whether it is that. Absent otherwise."""
+UNVERIFIED: Final = "NoHashToCompareWith"
+MINIMAL: Final = "MinimalImage"
+"""False: ISO images without their root file system were asked for, and this one has it. Absent otherwise."""
+NO_RECIPE: Final = "NoRecipe"
 FIRST_DELAY: Final = timedelta(seconds=10)
 LONGEST_DELAY: Final = timedelta(minutes=10)
 LONGEST_MESSAGE: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something that should be known of an image that can be booted: a condition that is False."""
+
+    kind: str
+    reason: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +62,7 @@ class Built:
     trouble: str = ""
     """Why a newer one is not used."""
     network_is_late: bool = False
+    remarks: tuple[Remark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +94,8 @@ def status_of(
                 told[UP_TO_DATE] = ("False", STALE, outcome.trouble)
             if outcome.network_is_late:
                 told[EARLY_NETWORK] = ("False", LATE, _late(outcome))
+            for remark in outcome.remarks:
+                told[remark.kind] = ("False", remark.reason, remark.message)
             made = PreprovisioningImageStatus(
                 architecture=outcome.architecture,
                 format=outcome.format,
@@ -133,7 +151,7 @@ def _conditions(
                 observed_generation=generation,
             )
         )
-    ours = {ConditionType.READY, ConditionType.ERROR, UP_TO_DATE, EARLY_NETWORK}
+    ours = {ConditionType.READY, ConditionType.ERROR, UP_TO_DATE, EARLY_NETWORK, VERIFIED, MINIMAL}
     return made + [condition for condition in before if condition.type not in ours]
 
 

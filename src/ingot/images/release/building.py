@@ -8,7 +8,7 @@ the stream metadata, or what else the caller knows; it is taken over the very by
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Final
 from ingot.formats import FormatError
 from ingot.formats.coreos import LiveIso
 from ingot.formats.oci import ContainerConfig, Descriptor, go_name
-from ingot.formats.streams import Stream, parse_stream
+from ingot.formats.streams import Stream, StreamArtifact, parse_stream
 from ingot.images.region import Region
 from ingot.images.release.assembling import (
     BEGINNING,
@@ -71,13 +71,15 @@ class StreamFile:
 
     def architecture_of(self, sha256: str) -> str | None:
         """The architecture whose ISO image has this hash."""
+        return next((iso.architecture for iso in self.isos() if iso.sha256 == sha256), None)
+
+    def isos(self) -> Iterator[StreamArtifact]:
+        """The ISO images of all architectures that have one."""
         for architecture in self.stream.architectures:
             try:
-                if self.iso_sha256(architecture) == sha256:
-                    return architecture
+                yield self.stream.artifact(architecture=architecture, format="iso")
             except FormatError:
-                continue  # nothing for bare metal, or no hash: it cannot be this one
-        return None
+                continue  # nothing for bare metal, or no hash
 
 
 def build(

@@ -46,6 +46,7 @@ def one_image(iso: Path, folder: Path, rounds: int, hosts: int) -> None:
         ["time", f"{many.seconds:.2f} s", f"{many.seconds / hosts * 1e3:.2f} ms"],
         ["memory", f"{many.memory:.1f} MB", f"{many.memory / hosts * 1e3:.1f} KB"],
         ["disk", f"{many.disk:,} bytes", f"{many.disk / hosts:.0f} bytes"],
+        ["until it is synced", f"{many.settling:.2f} s", f"{many.settling / hosts * 1e3:.2f} ms"],
     ]
     said(f"\n{hosts:,} hosts' images\n" + table(["", "all", "each"], figures))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -13,7 +14,11 @@ from statistics import median
 
 from api.procfs import memory
 from images.live import keyfiles_of, maker_of, settings_in, sha256_of
+from ingot.images.controller.checking import Hashed
+from ingot.images.controller.journal import Journal
+from ingot.images.controller.publishing import Publisher
 from ingot.images.ramdisk import agent_ignition
+from ingot.images.region import Region
 from ingot.images.server import Names, Shelf
 
 TOOL = Path(__file__).parents[2] / "tools" / "coreos-installer" / "build"
@@ -26,31 +31,42 @@ class Made:
     seconds: float
     disk: int
     memory: float = 0.0
+    settling: float = 0.0
+    """Seconds until the disk has it for good, which nobody waits for."""
 
 
 def ours(iso: Path, folder: Path, count: int) -> tuple[Made, Made]:
     """The first image of a base, from opening it to an image that can be read, and then so many more."""
-    sha256, settings, names, shelf = (
-        sha256_of(iso),
-        settings_in(folder),
-        Names.kept_in(folder / "names.key"),
-        Shelf(),
-    )
+    return asyncio.run(_ours(iso, folder, count))
+
+
+async def _ours(iso: Path, folder: Path, count: int) -> tuple[Made, Made]:
+    sha256, settings = sha256_of(iso), settings_in(folder)
+    shelf, journal = Shelf(), Journal(folder / "served")
+    names = Names.kept_in(folder / "names.key")
+    publisher = Publisher(shelf, names, "https://10.0.0.1:8084", linger=60.0, journal=journal)
+    publisher.founded(Hashed(Region.whole(iso), sha256))
     disk, began = _disk(folder), time.perf_counter()
     maker = maker_of(iso, sha256, settings)
 
-    def make(number: int) -> None:
+    async def make(number: int) -> None:
         made = maker.make("iso", hostname=f"host-{number}", keyfiles=keyfiles_of(number))
-        shelf.put(names.name("hosts", f"host-{number}", "iso"), made.image)
+        publisher.publish(f"host-{number}", made.image, "coreos.iso")
+        await publisher.served()
 
-    make(0)
+    await make(0)
     first = Made(time.perf_counter() - began, _disk(folder) - disk)
-    before, began = memory([os.getpid()]), time.perf_counter()
+    disk, before, began = _disk(folder), memory([os.getpid()]), time.perf_counter()
     for number in range(1, count + 1):
-        make(number)
+        await make(number)
     seconds = time.perf_counter() - began
     assert len(shelf) == count + 1
-    return first, Made(seconds, _disk(folder) - disk, memory([os.getpid()]) - before)
+    settling = time.perf_counter()
+    await publisher.noted()
+    settling = time.perf_counter() - settling
+    found = Made(seconds, _disk(folder) - disk, memory([os.getpid()]) - before, settling)
+    journal.close()
+    return first, found
 
 
 def ours_alone(iso: Path, folder: Path, count: int) -> tuple[Made, Made]:

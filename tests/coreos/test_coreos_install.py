@@ -161,6 +161,8 @@ def test_an_image_is_written_with_everything_that_was_asked_for(machine: Machine
     assert machine.disk.read_bytes()[:9] == b"boot code"
     config = written(machine)
     assert config["passwd"] == {"users": [{"name": "core", "sshAuthorizedKeys": [KEY]}]}
+    (file,) = config["storage"]["files"]
+    assert (file["path"], file["contents"]["source"]) == ("/etc/hostname", "data:,rack-3%0A")
     (child,) = config["ignition"]["config"]["merge"]
     assert json.loads(b64decode(child["source"].partition("base64,")[2])) == IGNITION
     assert mode_on_boot(machine.disk, "/ignition/config.ign") == "0600"

@@ -98,6 +98,7 @@ async def test_a_host_is_inspected_with_a_live_image_over_virtual_media(room: Co
     found = await host.until_well("available")
     assert found.status.ramdisk is not None
     assert (found.status.ramdisk.version, found.status.ramdisk.format) == (OLD, "iso")
+    assert found.status.ramdisk.reported == OLD, "what ran says what it is"
     booted = await booted_coreos(host)
     assert (booted.build, booted.how, booted.root) == (OLD, "iso", "the medium")
     is_what_was_asked_for(room, host, booted)
@@ -110,7 +111,7 @@ async def test_a_host_is_inspected_with_a_live_image_that_its_firmware_fetches(r
     await host.create(address=address)
     found = await host.until_well("available")
     assert found.status.ramdisk is not None
-    assert found.status.ramdisk.format == "iso"
+    assert (found.status.ramdisk.reported, found.status.ramdisk.format) == (OLD, "iso")
     seen = await host.seen()
     assert seen.booted is not None
     assert seen.booted.source == "UefiHttp"
@@ -125,6 +126,7 @@ async def test_a_host_is_inspected_with_kernel_initramfs_and_rootfs_over_the_net
     found = await inspected(room, host, bmc=bmc(host))
     assert found.status.ramdisk is not None
     assert (found.status.ramdisk.version, found.status.ramdisk.format) == (OLD, "initrd")
+    assert found.status.ramdisk.reported == OLD
     booted = await booted_coreos(host)
     assert (booted.build, booted.how) == (OLD, "pxe")
     assert booted.root.startswith("https://127.0.0.1:")

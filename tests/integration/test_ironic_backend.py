@@ -365,9 +365,9 @@ async def test_the_whole_life_of_a_host_on_real_ironic(world: World, lab: Lab):
 
     inspected = await bench.inspect()
     assert isinstance(inspected, Ready)
-    assert {nic.mac for nic in inspected.value.nics} == set(bench.plate.macs)
-    assert inspected.value.cpu.arch == "x86_64"
-    assert inspected.value.storage
+    assert {nic.mac for nic in inspected.value.hardware.nics} == set(bench.plate.macs)
+    assert inspected.value.hardware.cpu.arch == "x86_64"
+    assert inspected.value.hardware.storage
 
     assert await bench.provision() == Ready(None)
     server = await bench.server()

@@ -26,6 +26,7 @@ ARGUMENTS: Final = {
     "ssh_keys": "SSH keys of the user core, beside those in the Ignition config: a list of texts, or one text.",
 }
 _KEY: Final = re.compile(r"[a-z0-9@.-]+ [A-Za-z0-9+/=]+( [^\x00-\x1f\x7f]*)?")
+_HOST: Final = "metal3-name"
 _PAUSE: Final = 10.0
 _LONGEST_FILE_NAME: Final = 255
 _MOST_OF_KEYFILES: Final = 4 << 20
@@ -101,7 +102,7 @@ def read(
         delete_kargs=_kargs(given, meta, "delete"),
         copy_network=_copy_network(given, meta, around),
         keyfiles=_keyfiles(given, meta),
-        hostname=hostname or _name(meta),
+        hostname=_given_name(meta) or hostname or _name(meta),
         image=_image(instance),
     )
 
@@ -200,6 +201,12 @@ def _ssh_keys(given: Mapping[str, Any], meta: Mapping[str, Any]) -> tuple[str, .
     if not all(_KEY.fullmatch(key) for key in trimmed):
         raise Refused(f"{where} holds something that is not a public SSH key.")
     return tuple(trimmed)
+
+
+def _given_name(meta: Mapping[str, Any]) -> str | None:
+    """The name that somebody chose for the machine. Whoever writes meta data fills in the host's own name where nobody did, so
+    that one counts only under a key that is never filled in."""
+    return _name({key: name for key, name in meta.items() if key == "hostname" or name != meta.get(_HOST)})
 
 
 def _name(meta: Mapping[str, Any]) -> str | None:

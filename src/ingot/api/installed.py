@@ -58,6 +58,20 @@ def deploy_method(image: Image | None, custom_deploy: CustomDeploy | None) -> st
     return INSTALL_COREOS if image is not None and image.format == "coreos" else ""
 
 
+def software_raid_under_coreos(spec: BareMetalHostSpec) -> str | None:
+    """Why the two cannot be had together; None where they are not asked for together.
+
+    The volumes would be made, and removed again by what installs CoreOS: it writes whole disks, which firmware then boots from.
+    """
+    volumes = spec.raid.software_raid_volumes if spec.raid is not None else None
+    if not volumes or deploy_method(spec.image, spec.custom_deploy) != INSTALL_COREOS:
+        return None
+    return (
+        "CoreOS is written to whole disks and cannot be installed on software RAID volumes, which would be removed for it. "
+        "Remove spec.raid.softwareRAIDVolumes, and have Ignition mirror the disks (storage.raid; boot_device.mirror in Butane)."
+    )
+
+
 def wanted(spec: BareMetalHostSpec) -> Installation | None:
     """What the user asks for; None for nothing."""
     return _installation(spec.image, spec.custom_deploy)

@@ -16,7 +16,7 @@ from typing import Final
 
 from ingot.api.baremetalhost import BareMetalHost
 from ingot.machines.demands import Demands
-from ingot.machines.vacancies import needs_cleaning, why_taken
+from ingot.machines.vacancies import has_software_raid, needs_cleaning, why_taken
 
 FAILURE_DOMAIN: Final = "infrastructure.cluster.x-k8s.io/failure-domain"
 """The label of hosts that share their fate: a rack, a room."""
@@ -29,6 +29,12 @@ class Wish:
     claimant: str
     demands: Demands
     failure_domain: str = ""
+    coreos: bool = False
+    """CoreOS is to be installed, which a host with software RAID volumes cannot have."""
+
+    def suits(self, host: BareMetalHost) -> bool:
+        """Whether the host would do, free or not."""
+        return self.demands(host.metadata.labels) and not (self.coreos and has_software_raid(host))
 
 
 @dataclass(slots=True)
@@ -49,7 +55,7 @@ def choose(hosts: Iterable[BareMetalHost], wish: Wish, *, tally: Tally | None = 
     """The host to ask for first; None where there is none to be had. `tally` is told of those that are not."""
     free = []
     for host in hosts:
-        if not wish.demands(host.metadata.labels):
+        if not wish.suits(host):
             if tally is not None:
                 tally.unfit += 1
         elif (why := why_taken(host)) is not None:
@@ -64,10 +70,11 @@ def choose_free(hosts: Iterable[BareMetalHost], wish: Wish) -> BareMetalHost | N
     """The same among hosts that are known to be free. Every claimant looks at all of them: a thousand look at a thousand."""
     best: BareMetalHost | None = None
     least = _WORST
-    mine, domain, demands = _lot(wish.claimant), wish.failure_domain, wish.demands
+    mine, domain = _lot(wish.claimant), wish.failure_domain
+    demands, coreos = wish.demands, wish.coreos
     for host in hosts:
         metadata = host.metadata
-        if not demands(metadata.labels):
+        if not demands(metadata.labels) or (coreos and has_software_raid(host)):
             continue
         elsewhere = bool(domain) and metadata.labels.get(FAILURE_DOMAIN) != domain
         rank = (elsewhere, needs_cleaning(host), _lot(metadata.uid) ^ mine)

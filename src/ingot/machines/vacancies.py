@@ -62,6 +62,10 @@ def belongs_to(host: BareMetalHost, consumer: ObjectReference) -> bool:
     return found is not None and claimant(found) == claimant(consumer)
 
 
+def has_software_raid(host: BareMetalHost) -> bool:
+    return host.spec.raid is not None and bool(host.spec.raid.software_raid_volumes)
+
+
 def needs_cleaning(host: BareMetalHost) -> bool:
     """Whether its disks are cleaned before something is installed. What was deprovisioned and not looked at since is clean."""
     if host.spec.automated_cleaning_mode == "disabled":

@@ -11,7 +11,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ingot.api.baremetalhost import RAID, BootMode, CustomDeploy, Image, RootDeviceHints
+from ingot.api.baremetalhost import RAID, BootMode, CustomDeploy, HardwareDetails, Image, RootDeviceHints
 from ingot.api.firmwareschema import SettingSchema
 from ingot.api.hostfirmwarecomponents import FirmwareUpdate
 from ingot.api.meta import Key
@@ -89,6 +89,15 @@ class Inspection:
     was ever found will do."""
     restart: bool = False
     """The ramdisk does not come up: boot it once more. For a machine that is not waiting for its ramdisk it means nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What an inspection brought."""
+
+    hardware: HardwareDetails
+    ramdisk: str = ""
+    """The build of the ramdisk that looked, as it says itself; "" where it says nothing."""
 
 
 # Preparing and servicing

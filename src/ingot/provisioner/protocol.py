@@ -14,7 +14,7 @@ import enum
 from collections.abc import AsyncIterator
 from typing import Protocol
 
-from ingot.api.baremetalhost import CustomDeploy, HardwareDetails, Image
+from ingot.api.baremetalhost import CustomDeploy, Image
 from ingot.api.meta import Key
 from ingot.api.preprovisioningimage import ImageFormat
 from ingot.provisioner.answers import Busy, Failed, NotRegistered, Permit, Ready
@@ -23,6 +23,7 @@ from ingot.provisioner.orders import (
     Access,
     Component,
     Deployment,
+    Findings,
     FirmwareReport,
     HostRef,
     Inspection,
@@ -95,7 +96,7 @@ class Provisioner(Protocol):
 
     async def inspect(
         self, host: HostRef, wanted: Inspection, *, permit: Permit, again: bool
-    ) -> Ready[HardwareDetails] | Busy | Failed | NotRegistered:
+    ) -> Ready[Findings] | Busy | Failed | NotRegistered:
         """Find out what the machine is made of."""
         ...
 

@@ -217,6 +217,31 @@ def test_what_is_no_ssh_key_is_refused(form: Any) -> None:
         asked({"ssh_keys": form})
 
 
+FILLED_IN = {"metal3-name": "h1", "local-hostname": "h1", "local_hostname": "h1", "name": "h1"}
+
+
+@pytest.mark.parametrize(
+    ("meta", "name"),
+    [
+        ({}, "from-dhcp"),
+        (FILLED_IN, "from-dhcp"),
+        ({"local-hostname": "rack-3"}, "rack-3"),
+        (FILLED_IN | {"local-hostname": "rack-3"}, "rack-3"),
+        (FILLED_IN | {"local_hostname": "rack-3"}, "rack-3"),
+        (FILLED_IN | {"name": "rack-3"}, "rack-3"),
+        (FILLED_IN | {"hostname": "h1"}, "h1"),
+        (FILLED_IN | {"local-hostname": "not a name"}, "from-dhcp"),
+        (FILLED_IN | {"local-hostname": 3}, "from-dhcp"),
+    ],
+)
+def test_a_name_that_somebody_chose_wins_over_the_machines(meta: dict[str, Any], name: str) -> None:
+    assert asked(name="from-dhcp", drive={"meta_data": meta}).hostname == name
+
+
+def test_a_machine_that_the_network_gives_no_name_is_called_like_its_host() -> None:
+    assert read({}, node(drive={"meta_data": FILLED_IN}), NOBODY, None).hostname == "h1"
+
+
 def test_a_machine_without_a_name_is_called_as_the_meta_data_says() -> None:
     drive = {"meta_data": {"local-hostname": "rack-3", "name": "other"}}
     assert read({}, node(drive=drive), NOBODY, None).hostname == "rack-3"

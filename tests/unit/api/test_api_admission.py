@@ -114,6 +114,18 @@ ACCEPTED = {
     "inspection disabled without a BMC": {"inspectionMode": "disabled", "bootMACAddress": "", "bmc": {}},
     "no MAC where none is needed": {"bootMACAddress": ""},
     "power off disabled on a host that is on": {"disablePowerOff": True},
+    "CoreOS where software RAID is removed": {
+        **image(format="coreos", url="", checksum="absent"),
+        "raid": {"softwareRAIDVolumes": []},
+    },
+    "CoreOS on a volume of a RAID controller": {
+        "customDeploy": {"method": "install_coreos"},
+        "raid": {"hardwareRAIDVolumes": [{"level": "1"}]},
+    },
+    "another deploy step on software RAID": {
+        "customDeploy": {"method": "install_other"},
+        "raid": {"softwareRAIDVolumes": [MIRROR]},
+    },
     "hardware RAID": {
         "raid": {
             "hardwareRAIDVolumes": [
@@ -240,6 +252,26 @@ REFUSED: list[tuple[str, Json, str, Kind, str]] = [
         "spec.raid.softwareRAIDVolumes[0].level",
         I,
         'has to be level "1"',
+    ),
+    (
+        "CoreOS on software RAID",
+        {
+            **image(format="coreos", url="", checksum="absent"),
+            "raid": {"softwareRAIDVolumes": [{"level": "1"}]},
+        },
+        "spec.raid.softwareRAIDVolumes",
+        F,
+        "have Ignition mirror the disks",
+    ),
+    (
+        "CoreOS on software RAID by its step",
+        {
+            "customDeploy": {"method": "install_coreos"},
+            "raid": {"softwareRAIDVolumes": [MIRROR], "hardwareRAIDVolumes": []},
+        },
+        "spec.raid.softwareRAIDVolumes",
+        F,
+        "have Ignition mirror the disks",
     ),
     (
         "hardware RAID over IPMI",

@@ -125,7 +125,10 @@ async def test_the_ramdisk_that_a_host_booted_last_is_shown(site: Site, version:
     await site.client.patch(
         BARE_METAL_HOSTS, Key("default", "h1"), {"status": {"ramdisk": booted}}, subresource="status"
     )
-    assert f"  ramdisk:   {told}" in (await site.host("show", "h1")).output
+    assert f"  ramdisk:   {told}\n" in (await site.host("show", "h1")).output
+    ran = {"status": {"ramdisk": {"reported": "44.1.2"}}}
+    await site.client.patch(BARE_METAL_HOSTS, Key("default", "h1"), ran, subresource="status")
+    assert f"  ramdisk:   {told}, says it is 44.1.2\n" in (await site.host("show", "h1")).output
     found = json.loads((await site.host("show", "h1", "-o", "json")).stdout)
     assert found["ramdisk"]["bootedAt"] == "2026-01-02T03:04:05Z"
 

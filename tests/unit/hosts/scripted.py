@@ -29,6 +29,7 @@ from ingot.provisioner import (
     Component,
     Deployment,
     Failed,
+    Findings,
     FirmwareReport,
     HostRef,
     Inspection,
@@ -84,6 +85,8 @@ class Machine:
     under_way: bool = False
     """Whether something slow is going on; see `finish`."""
     details: HardwareDetails = DETAILS
+    reports: str = ""
+    """The build that the ramdisk says it is."""
     """What an inspection finds."""
     inspections: list[Inspection] = field(default_factory=list)
     """Every order to inspect, whatever was answered."""
@@ -203,7 +206,7 @@ class ScriptedBackend:
 
     async def inspect(
         self, host: HostRef, wanted: Inspection, *, permit: Permit, again: bool
-    ) -> Ready[HardwareDetails] | Busy | Failed | NotRegistered:
+    ) -> Ready[Findings] | Busy | Failed | NotRegistered:
         machine = self.machines[host.key]
         machine.restarts += wanted.restart
         machine.inspections.append(wanted)
@@ -214,7 +217,7 @@ class ScriptedBackend:
         elif machine.renewal != wanted.renewal:
             machine.renewal = wanted.renewal
             machine.orders.append("inspect anew")
-        return Ready(machine.details)
+        return Ready(Findings(hardware=machine.details, ramdisk=machine.reports))
 
     def ramdisk_formats(self, address: str) -> tuple[ImageFormat, ...]:
         return self.own_ramdisk_formats

@@ -18,6 +18,7 @@ from ingot.api.preprovisioningimage import (
     PreprovisioningImage,
 )
 from ingot.hosts import HostSettings
+from ingot.hosts.beside.boots import is_of
 from ingot.hosts.beside.ramdisks import may_boot, wanted, what_is_missing
 from ingot.kube import NotFound
 from ingot.provisioner import Busy, Failed
@@ -278,6 +279,66 @@ async def test_the_ramdisk_that_a_host_booted_last_is_in_its_status(rack: Rack, 
     rack.backend.tell(key)
     await rack.until_well(key, "available")
     assert (await rack.get(key)).status.ramdisk == booted, "nothing was booted since"
+
+
+async def inspected_by(rack: Rack, key: Key, build_: str) -> BareMetalHost:
+    """A host that was told to boot one ramdisk, and was inspected by one that says it is this build."""
+    rack.backend.hold("inspect", Busy("looking around"))
+    await rack.host()
+    await is_waited_for(rack, key)
+    await build(rack, key, version="fedora-coreos-44.1.2")
+    await rack.until(key, lambda host: host.status.ramdisk is not None)
+    rack.backend.machines[key].reports = build_
+    rack.backend.let_go("inspect")
+    rack.backend.tell(key)
+    host = await rack.until_well(key, "available")
+    await rack.settle()
+    return host
+
+
+@OWN
+async def test_what_really_ran_is_noted_beside_what_was_told(rack: Rack, key: Key) -> None:
+    host = await inspected_by(rack, key, "44.1.2")
+    assert host.status.ramdisk is not None
+    assert (host.status.ramdisk.version, host.status.ramdisk.reported) == ("fedora-coreos-44.1.2", "44.1.2")
+    assert "OtherRamdisk" not in await rack.event_reasons()
+
+
+@OWN
+async def test_a_host_that_runs_another_ramdisk_than_it_was_told_is_told_of(rack: Rack, key: Key) -> None:
+    host = await inspected_by(rack, key, "43.9.0")
+    assert host.status.ramdisk is not None
+    assert (host.status.ramdisk.version, host.status.ramdisk.reported) == ("fedora-coreos-44.1.2", "43.9.0")
+    assert (await rack.event_reasons()).count("OtherRamdisk") == 1
+    assert not host.status.error_type, "what it found is true all the same"
+
+
+@OWN
+async def test_a_ramdisk_that_does_not_say_what_it_is_is_no_reason_for_alarm(rack: Rack, key: Key) -> None:
+    host = await inspected_by(rack, key, "")
+    assert host.status.ramdisk is not None
+    assert host.status.ramdisk.reported == ""
+    assert "OtherRamdisk" not in await rack.event_reasons()
+
+
+@pytest.mark.parametrize(
+    ("label", "build_", "same"),
+    [
+        ("fedora-coreos-44.20260707.3.1", "44.20260707.3.1", True),
+        ("fedora-coreos-44.20260707.3.1", "fedora-coreos-44.20260707.3.1", True),
+        ("fedora-coreos-44.20260707.3.1", "44.20260707.3.0", False),
+        ("fedora-coreos-44.20260707.3.1", "20260707.3.1", False),
+        ("rhcos-9.6.20250826-1", "9.6.20250826-1", True),
+        ("rhcos-9.6.20250826-1", "9.6.20250826-2", False),
+        ("scos-9.0.20240416-0", "9.0.20240416-0", True),
+        ("fedora-coreos-44.20260707.dev.12", "44.20260707.dev.123456", True),
+        ("fedora-coreos-44.20260707.dev.12", "44.20260707.dev.3", False),
+        ("coreos", "coreos", True),
+        ("coreos-", "44", False),
+    ],
+)
+def test_a_volume_label_tells_the_build_as_far_as_it_has_room(label: str, build_: str, same: bool) -> None:
+    assert is_of(label, build_) is same
 
 
 @OWN

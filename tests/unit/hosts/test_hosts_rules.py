@@ -23,6 +23,13 @@ def test_a_host_that_keeps_the_rules_goes_on() -> None:
         ({"bmc": {"address": "gopher://10.0.0.1", "credentialsName": "bmc"}}, "spec.bmc.address"),
         ({"userData": {"name": "u", "namespace": "elsewhere"}}, "spec.userData"),
         ({"image": {"url": "file:///etc/shadow", "checksum": "x"}}, "spec.image"),
+        (
+            {
+                "image": {"url": "", "format": "coreos"},
+                "raid": {"softwareRAIDVolumes": [{"level": "1"}]},
+            },
+            "spec.raid.softwareRAIDVolumes",
+        ),
     ],
 )
 def test_a_host_that_breaks_one_says_which_field(spec: dict[str, object], field: str) -> None:

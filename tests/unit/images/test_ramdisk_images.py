@@ -130,6 +130,19 @@ def test_ip_options_are_put_behind_the_arguments_of_an_iso(generation: Generatio
     assert live.arguments == f"{DEFAULT} ip=dhcp,dhcp6"
 
 
+def test_what_ironic_adds_over_the_network_is_in_the_iso(tmp_path: Path) -> None:
+    """A console or FIPS mode that holds for one way to boot holds for the other; neither has it twice."""
+    made = maker(tmp_path, iso_arguments=("fips=1", "console=ttyS0,115200"), ip_options=("ip=dhcp",))
+    live = embedded(whole(made.make("iso", hostname="h1", keyfiles={})))
+    assert live.arguments == f"{DEFAULT} fips=1 console=ttyS0,115200 ip=dhcp"
+    assert "fips" not in made.make("initrd", hostname="h1", keyfiles={}).kernel_params
+
+
+def test_arguments_that_an_iso_has_no_room_for_are_told_of_before_a_host_boots_it(tmp_path: Path) -> None:
+    with pytest.raises(BaseError, match=r"no room .*kargs too large.* IRONIC_KERNEL_PARAMS shorter"):
+        maker(tmp_path, iso_arguments=("x=" + "y" * 800,), ip_options=("z=" + "y" * 800,))
+
+
 def test_an_image_without_room_for_arguments_says_so_before_a_host_boots_it(tmp_path: Path) -> None:
     oldest = BY_NAME["2020-09"]
     with pytest.raises(BaseError, match="No karg embed areas"):
@@ -254,12 +267,13 @@ def test_a_minimal_image_looks_for_its_root_file_system_where_it_is_told(tmp_pat
     base = base_in(tmp_path)
     minimal = minimal_of(base, tmp_path / "minimal")
     assert minimal is not None
-    made = RamdiskMaker(base, agent_settings(ip_options=("ip=dhcp",)), rootfs_url=ROOTFS_URL, minimal=minimal)
+    settings = agent_settings(ip_options=("ip=dhcp",), iso_arguments=("fips=1",))
+    made = RamdiskMaker(base, settings, rootfs_url=ROOTFS_URL, minimal=minimal)
     image = made.make("iso", hostname="h1", keyfiles=KEYFILES)
     live = embedded(whole(image))
     assert live.ignition == agent_ignition(made.settings, hostname="h1", keyfiles=KEYFILES)
     expected = DEFAULT.replace(f" coreos.liveiso={LABEL}", "")
-    assert live.arguments == f"{expected} coreos.live.rootfs_url={ROOTFS_URL} ip=dhcp"
+    assert live.arguments == f"{expected} coreos.live.rootfs_url={ROOTFS_URL} fips=1 ip=dhcp"
     assert image.image.size < base.iso.length
     assert "IMAGES/PXEBOOT/ROOTFS.IMG" not in live.iso
 

@@ -145,6 +145,11 @@ def test_a_pull_secret_comes_from_its_usual_file_when_nothing_else_is_said(tmp_p
         ("IP_OPTIONS", 'ip="dhcp x"'),
         ("IP_OPTIONS", "ip=$(reboot)"),
         ("IP_OPTIONS", "ipa-insecure=1"),
+        ("IRONIC_KERNEL_PARAMS", "console=ttyS0\nrd.break"),
+        ("IRONIC_KERNEL_PARAMS", 'a="b c"'),
+        ("IRONIC_KERNEL_PARAMS", "a=${net0/mac}"),
+        ("IRONIC_KERNEL_PARAMS", "ipa-api-url=https://elsewhere"),
+        ("ENABLE_FIPS_IPA", "perhaps"),
         ("HTTP_PROXY", "http://proxy:3128\nEnvironment=LD_PRELOAD=x"),
         ("HTTP_PROXY", "socks5://proxy"),
         ("HTTPS_PROXY", 'http://pro"xy'),
@@ -219,6 +224,23 @@ def test_the_rest_of_the_environment() -> None:
     assert settings.ntp_servers == ("time.example", "fd00::1")
     assert settings.no_proxy == ".example,10.0.0.0/8"
     assert settings.vlan_interfaces == "never"
+
+
+@pytest.mark.parametrize(
+    ("environment", "arguments"),
+    [
+        ({}, ()),
+        ({"IRONIC_KERNEL_PARAMS": "", "ENABLE_FIPS_IPA": ""}, ()),
+        ({"IRONIC_KERNEL_PARAMS": " console=ttyS0,115200  quiet "}, ("console=ttyS0,115200", "quiet")),
+        ({"ENABLE_FIPS_IPA": "true"}, ("fips=1",)),
+        ({"ENABLE_FIPS_IPA": "False", "IRONIC_KERNEL_PARAMS": "a"}, ("a",)),
+        ({"ENABLE_FIPS_IPA": "true", "IRONIC_KERNEL_PARAMS": "a=b"}, ("fips=1", "a=b")),
+    ],
+)
+def test_what_ironic_tells_every_ramdisk_is_known_here_too(
+    environment: dict[str, str], arguments: tuple[str, ...]
+) -> None:
+    assert read(**environment).iso_arguments == arguments
 
 
 @given(st.text())

@@ -90,7 +90,7 @@ async def test_the_build_that_runs_is_installed_with_what_the_arguments_say(
     written = (await bench.server()).written["1"]
     assert (written.coreos, written.image) == (LABEL, f"CoreOS {LABEL}")
     running = await booted(bench)
-    assert (running.coreos, running.hostname) == (LABEL, bench.plate.name)
+    assert (running.coreos, running.hostname) == (LABEL, "other")
     assert json.loads(running.user_data) == CONFIG
     assert "config" in json.loads(running.ignition)["ignition"]
     assert (running.arguments, running.keyfiles, running.ssh_keys) == (["console=ttyS0", "quiet"], {}, [KEY])
@@ -105,6 +105,12 @@ async def test_what_the_arguments_do_not_say_is_in_the_config_drive(bench: Bench
     assert (running.arguments, running.ssh_keys) == (["a=b", "c"], [KEY])
     # The ramdisk has network settings of its own, and its maker said that they are taken over.
     assert running.keyfiles == {"eth0.nmconnection": KEYFILE.decode()}
+
+
+async def test_the_installed_system_is_called_as_the_metadata_say(bench: Bench) -> None:
+    meta = {"metal3-name": "h1", "name": "h1", "local-hostname": "web-1.example"}
+    assert (await install(bench, drive={"meta_data": meta}))["command_status"] == "SUCCEEDED"
+    assert (await booted(bench)).hostname == "web-1.example"
 
 
 async def test_a_network_of_its_own_takes_the_place_of_the_ramdisks(bench: Bench) -> None:

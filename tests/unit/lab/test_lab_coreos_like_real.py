@@ -19,6 +19,7 @@ KEY, OTHER = "ssh-ed25519 AAAAC3Nz me@example", "ssh-rsa AAAAB3Nz"
 CONFIG = {"ignition": {"version": "3.4.0"}}
 WITH_KEY = {**CONFIG, "passwd": {"users": [{"name": "core", "sshAuthorizedKeys": [KEY]}]}}
 NAMED = {**CONFIG, "storage": {"links": [{"path": "/etc/hostname", "target": "/etc/x"}]}}
+FILLED_IN = {"metal3-name": "h1", "local-hostname": "h1", "local_hostname": "h1", "name": "h1"}
 KEYFILES = {"eth0.nmconnection": "[connection]"}
 OWN = {"bond0.nmconnection": "[connection]\nid=bond0\n"}
 
@@ -37,6 +38,13 @@ CASES: dict[str, dict[str, Any]] = {
     "the machine has a name": {"hostname": "m1"},
     "the metadata have a name": {"drive": {"meta_data": {"name": "h1"}}},
     "both have one": {"hostname": "m1", "drive": {"meta_data": {"local-hostname": "h1"}}},
+    "the metadata have the host's": {"hostname": "m1", "drive": {"meta_data": FILLED_IN}},
+    "they alone": {"drive": {"meta_data": FILLED_IN}},
+    "somebody chose another": {
+        "hostname": "m1",
+        "drive": {"meta_data": FILLED_IN | {"local-hostname": "h2"}},
+    },
+    "somebody chose the host's": {"hostname": "m1", "drive": {"meta_data": FILLED_IN | {"hostname": "h1"}}},
     "names that are none": {
         "drive": {"meta_data": {"local-hostname": "localhost", "name": "a b", "hostname": "h2"}}
     },

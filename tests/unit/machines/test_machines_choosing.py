@@ -224,6 +224,17 @@ def test_where_none_can_be_had_it_is_said_what_there_is() -> None:
     assert empty.sentence() == "there are no hosts"
 
 
+def test_coreos_is_not_for_hosts_with_software_raid() -> None:
+    mirrored = host("mirrored", spec={"raid": {"softwareRAIDVolumes": [{"level": "1"}]}})
+    removed = host("removed", spec={"raid": {"softwareRAIDVolumes": []}})
+    coreos = Wish(claimant="c", demands=ANY, coreos=True)
+    tally = Tally()
+    assert choose([mirrored], coreos, tally=tally) is None
+    assert tally.sentence() == "1 host is not what is asked for"
+    assert choose([mirrored, removed], coreos) is removed
+    assert choose([mirrored], Wish(claimant="c", demands=ANY)) is mirrored
+
+
 def test_a_thousand_claimants_do_not_all_want_the_same_host() -> None:
     hosts = [host(f"h-{number}") for number in range(100)]
     wishes = [Wish(claimant=f"claim-{number}", demands=ANY) for number in range(100)]

@@ -122,6 +122,17 @@ async def test_only_hosts_that_are_asked_for_are_taken(room: Room) -> None:
     assert await room.hosts_of(claim) == ["large"]
 
 
+async def test_a_claim_of_coreos_waits_for_a_host_without_software_raid(room: Room) -> None:
+    await room.policy()
+    await room.host("mirrored", raid={"softwareRAIDVolumes": [{"level": "1"}]})
+    async with room.operator():
+        claim = await room.claim(image={"url": "", "format": "coreos"})
+        await room.until_told(claim, "Associated", "False", "1 host is not what is asked for")
+        fits = await room.host("plain")
+        await room.until_host(fits, lambda host: not is_free(host))
+    assert await room.hosts_of(claim) == ["plain"]
+
+
 async def test_a_host_of_the_failure_domain_is_taken_first_and_another_one_where_there_is_none(
     room: Room,
 ) -> None:

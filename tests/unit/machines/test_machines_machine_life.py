@@ -117,6 +117,17 @@ async def test_only_hosts_that_fit_are_taken(room: Room) -> None:
     assert await room.hosts_of("m1") == ["h3"]
 
 
+async def test_a_machine_of_coreos_waits_for_a_host_without_software_raid(room: Room) -> None:
+    await room.host("h1", raid={"softwareRAIDVolumes": [{"level": "1"}]})
+    async with room.operator():
+        key = await room.machine(value={"customDeploy": {"method": "install_coreos"}})
+        machine = await room.until(key, lambda machine: bool(machine.status.error_message))
+        assert "1 host is not what is asked for" in machine.status.error_message
+        await room.host("h2")
+        await room.until_claimed(key)
+    assert await room.hosts_of("m1") == ["h2"]
+
+
 async def test_without_a_host_a_machine_says_so_and_takes_the_next_one(room: Room) -> None:
     await room.host("h1", state="inspecting")
     async with room.operator():

@@ -55,8 +55,8 @@ async def test_what_inspection_found_is_kept(play: Play):
     await play.registered()
     first = await play.inspect()
     assert isinstance(first, Ready)
-    assert isinstance(first.value, HardwareDetails)
-    assert first.value.cpu.arch
+    assert isinstance(first.value.hardware, HardwareDetails)
+    assert first.value.hardware.cpu.arch
     assert await play.inspect() == first
     assert play.stage.done("inspect") == 1
 

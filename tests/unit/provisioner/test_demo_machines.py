@@ -76,11 +76,11 @@ async def test_a_machine_is_on_after_inspection_and_looks_like_a_server():
         await play.registered()
         found = await play.inspect()
         assert machine(play).powered_on
-        assert found.value.cpu.arch == "x86_64"
-        assert found.value.nics[0].mac == MAC
-        assert len({nic.mac for nic in found.value.nics}) == 2
-        assert len(found.value.storage) > 1
-        assert 5_000 <= len(msgspec.json.encode(wire(found.value))) <= 7_000
+        assert found.value.hardware.cpu.arch == "x86_64"
+        assert found.value.hardware.nics[0].mac == MAC
+        assert len({nic.mac for nic in found.value.hardware.nics}) == 2
+        assert len(found.value.hardware.storage) > 1
+        assert 5_000 <= len(msgspec.json.encode(wire(found.value.hardware))) <= 7_000
 
 
 def test_no_two_machines_have_a_mac_address_or_serial_number_in_common():
@@ -375,7 +375,7 @@ async def test_a_script_says_what_the_machines_boot():
 async def test_a_small_machine_reports_little_and_what_hosts_are_told_by():
     async with demo(at_once(inventory="small")) as play:
         await play.registered()
-        small = (await play.inspect()).value
+        small = (await play.inspect()).value.hardware
     whole = hardware_of(KEY, MAC)
     assert (small.cpu.arch, [nic.mac for nic in small.nics]) == ("x86_64", [nic.mac for nic in whole.nics])
     assert len(msgspec.json.encode(wire(small))) < 1024 < len(msgspec.json.encode(wire(whole)))

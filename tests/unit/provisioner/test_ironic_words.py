@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ingot.api.baremetalhost import Image
 from ingot.api.meta import Key
 from ingot.provisioner.ironic.instance import image_info
-from ingot.provisioner.ironic.inventory import InspectionData, hardware_details
+from ingot.provisioner.ironic.inventory import InspectionData, findings, hardware_details
 from ingot.provisioner.ironic.model import FullNode, HistoryEntry, Node
 from ingot.provisioner.ironic.names import host_key, node_name
 from ingot.provisioner.ironic.reasons import (
@@ -282,6 +282,25 @@ def test_an_inventory_becomes_hardware_in_the_words_of_the_api():
 )
 def test_hardware_that_tells_little_is_no_error(found):
     assert hardware_details(msgspec.convert(found, InspectionData)).cpu.clock_megahertz == 0
+
+
+@pytest.mark.parametrize(
+    ("told", "build"),
+    [
+        ({"build": "44.20260707.3.1", "name": "Fedora CoreOS", "agent": "0.1.0"}, "44.20260707.3.1"),
+        ({"build": "fedora-coreos-44.20260707.3.1"}, "fedora-coreos-44.20260707.3.1"),
+        ({"build": "44\nerror: all is lost"}, ""),
+        ({"build": "4" * 65}, ""),
+        ({"build": 44}, ""),
+        ({}, ""),
+        (None, ""),
+        ("44.1", ""),
+        ([{"build": "44.1"}], ""),
+    ],
+)
+def test_the_build_that_looked_is_one_word_or_nothing(told, build):
+    found = msgspec.convert({"inventory": {"coreos": told, "hostname": "h1"}}, InspectionData)
+    assert (findings(found).ramdisk, findings(found).hardware.hostname) == (build, "h1")
 
 
 # Names and records

@@ -29,6 +29,7 @@ from ingot.embedded.supervisor import State as PartState
 from ingot.images.controller import ImageSettings
 from ingot.lab.labfile import LabFile, save
 from ingot.machines.defaults import of_release
+from ingot.services.ramdisk_arguments import for_every_ramdisk
 from ingot.services.settings import IronicSettings
 
 PORTS = {
@@ -139,6 +140,18 @@ def test_a_live_image_does_as_well_as_a_payload(tmp_path: Path) -> None:
         {"INGOT_RELEASE_PAYLOAD": "/of/the/shell"} | dict(found), state=state.images
     )
     assert (settings.payload, settings.iso) == (None, image)
+
+
+def test_arguments_of_the_kernel_that_a_shell_names_reach_all_who_start_ramdisks(tmp_path: Path) -> None:
+    state, payload = StateFolder(tmp_path / "state"), tmp_path / "payload"
+    payload.mkdir()
+    planned = plan.parts(state, PORTS, plan.make_ready(state), Wishes(coreos=payload))
+    shell = {"IRONIC_KERNEL_PARAMS": "console=ttyS0", "ENABLE_FIPS_IPA": "true"}
+    # A part has what the shell has, and over it what is planned for it.
+    seen = {part.name: {**shell, **part.environment} for part in planned}
+    assert for_every_ramdisk(IronicSettings.from_environment(seen["ironic"])) == "fips=1 console=ttyS0"
+    images = ImageSettings.from_environment(seen["images"], state=state.images)
+    assert images.agent().iso_arguments == ("fips=1", "console=ttyS0")
 
 
 def test_servers_of_the_lab_find_the_boot_script_where_they_may_boot_over_the_network(tmp_path: Path) -> None:

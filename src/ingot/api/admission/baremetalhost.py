@@ -166,6 +166,7 @@ CREATE_RULES: Final[tuple[Rule, ...]] = (
     references.secret_names,
     raid.volumes,
     raid.root_volume,
+    raid.under_coreos,
     abilities_of_the_bmc,
     boot_mac,
     root_device,

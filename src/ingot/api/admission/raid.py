@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ingot.api.admission.errors import FieldError, forbidden, invalid, required
 from ingot.api.baremetalhost import BareMetalHost
+from ingot.api.installed import software_raid_under_coreos
 
 
 def volumes(host: BareMetalHost) -> Iterator[FieldError]:
@@ -58,3 +59,8 @@ def root_volume(host: BareMetalHost) -> Iterator[FieldError]:
                 True,
                 "spec.rootDeviceHints says already where the operating system goes. Remove one of the two.",
             )
+
+
+def under_coreos(host: BareMetalHost) -> Iterator[FieldError]:
+    if (problem := software_raid_under_coreos(host.spec)) is not None:
+        yield forbidden("spec.raid.softwareRAIDVolumes", None, problem)

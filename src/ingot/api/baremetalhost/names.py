@@ -131,6 +131,8 @@ class EventReason(enum.StrEnum):
     FORCE_DELETED = "ForceDeleted"
     UNKNOWN_STATE = "UnknownState"
     """Ours: a host went without its back end; the message tells what it leaves behind."""
+    OTHER_RAMDISK = "OtherRamdisk"
+    """Ours: a host was inspected by another ramdisk than it was told to boot."""
     WEAK_IMAGE = "WeakImage"
     """Ours: what is asked for is installed, and something about it should be better: a checksum of md5, for example."""
 

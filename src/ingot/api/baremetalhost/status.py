@@ -70,6 +70,12 @@ class RamdiskStatus(Model):
 
     booted_at: Annotated[datetime | None, doc("When it was told to.")] = None
     format: Annotated[ImageFormat | None, doc("Format of the image.")] = None
+    reported: Annotated[
+        str,
+        doc(
+            "The build that ran, as it said itself when it inspected the host; empty where it did not inspect, or does not say."
+        ),
+    ] = ""
     version: Annotated[
         str,
         doc("The live image that it was made of, by its volume label; empty where its builder does not say."),

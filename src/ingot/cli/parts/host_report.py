@@ -137,7 +137,8 @@ def applied_lines(host: BareMetalHost) -> list[tuple[str, str]]:
         lines.append(("RAID", told or "no volumes"))
     if (booted := host.status.ramdisk) is not None:
         when = f", told to boot at {booted.booted_at:%Y-%m-%d %H:%M:%S} UTC" if booted.booted_at else ""
-        lines.append(("ramdisk", f"{booted.version or 'of an unknown version'} ({booted.format}){when}"))
+        ran = f", says it is {booted.reported}" if booted.reported else ""
+        lines.append(("ramdisk", f"{booted.version or 'of an unknown version'} ({booted.format}){when}{ran}"))
     return lines
 
 

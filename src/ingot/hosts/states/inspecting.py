@@ -13,7 +13,7 @@ import msgspec
 
 from ingot.api.baremetalhost import Annotation, BareMetalHost, ErrorType, EventReason, State
 from ingot.api.inspection import inspection_is_disabled
-from ingot.hosts.beside.boots import note_boot
+from ingot.hosts.beside.boots import note_boot, note_report
 from ingot.hosts.beside.hardware import keep
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import SOON, Advance, Fail, Outcome, Wait
@@ -59,9 +59,10 @@ async def inspecting(p: Pass) -> Outcome:
             return Wait(why, look_again=SOON)
         case Failed(message):
             return Fail(ErrorType.INSPECTION, message)
-        case Ready(details):
-            if (held := await keep(p, details)) is not None:
+        case Ready(found):
+            if (held := await keep(p, found.hardware)) is not None:
                 return held
+            note_report(p, found.ramdisk, since=p.status.operation_history.inspect.start)
     p.completed()
     p.tell(EventReason.INSPECTION_COMPLETE, "Hardware inspection completed")
     return Advance(State.PREPARING)

@@ -106,7 +106,7 @@ def ssh_key(variable: str, text: str) -> str:
     return text.strip()
 
 
-def ip_options(variable: str, text: str) -> tuple[str, ...]:
+def kernel_words(variable: str, text: str) -> tuple[str, ...]:
     """Arguments of the kernel; blanks within quotes are not among them."""
     if '"' in text or (problem := kernel_arguments.problem_with(text)) is not None:
         why = "quotes are not needed here." if '"' in text else problem

@@ -14,7 +14,7 @@ from typing import Final
 
 from ingot.api.inputs import kernel_arguments
 from ingot.api.preprovisioningimage import ImageFormat
-from ingot.formats import FormatError
+from ingot.formats import DoesNotFit, FormatError
 from ingot.formats.coreos import IGNITION, NETWORK, ArgumentChanges, LiveIso, Patch, minimal_changes
 from ingot.formats.initrd import Members, pack
 from ingot.images.ramdisk.base import Base
@@ -83,6 +83,11 @@ class RamdiskMaker:
                 live = LiveIso(file)
                 self._area = live.ignition_area
                 self._shared = _shared_patches(live, settings, rootfs_url if minimal else "")
+        except DoesNotFit as error:
+            raise BaseError(
+                f"{self._boot.path} has no room for the arguments of the kernel ({error}). Make IP_OPTIONS or "
+                "IRONIC_KERNEL_PARAMS shorter"
+            ) from error
         except FormatError as error:
             raise BaseError(f"{self._boot.path} cannot be told what hosts need: {error}") from error
         except OSError as error:
@@ -129,9 +134,10 @@ class RamdiskMaker:
 
 def _shared_patches(live: LiveIso, settings: AgentSettings, rootfs_url: str) -> tuple[Patch, ...]:
     """What is changed for all hosts: the kernel's arguments, and in a minimal image what says where the rest is."""
+    added = (*settings.iso_arguments, *settings.ip_options)
     if rootfs_url:
-        return tuple(minimal_changes(live, rootfs_url, settings.ip_options))
-    if live.argument_areas is None and not settings.ip_options:
+        return tuple(minimal_changes(live, rootfs_url, added))
+    if live.argument_areas is None and not added:
         return ()
-    wanted = ArgumentChanges(append=settings.ip_options).applied_to(live.default_arguments)
+    wanted = ArgumentChanges(append=added).applied_to(live.default_arguments)
     return tuple(live.arguing(wanted))

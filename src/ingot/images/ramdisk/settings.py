@@ -47,6 +47,9 @@ class AgentSettings:
     vlan_interfaces: VlanInterfaces = ""
     """Empty: all that LLDP tells of, unless the host's network configuration says which there are."""
     ip_options: tuple[str, ...] = ()
+    """Arguments of the kernel, also of a system that is installed from the ramdisk."""
+    iso_arguments: tuple[str, ...] = ()
+    """More of them, for ISO images alone: where Ironic starts kernel and initramfs, it adds these itself."""
     http_proxy: Secret = NO_SECRET
     https_proxy: Secret = NO_SECRET
     no_proxy: str = ""
@@ -71,7 +74,9 @@ class AgentSettings:
             )
         inspector = given("IRONIC_INSPECTOR_BASE_URL")
         ca, bundle = content("IRONIC_CACERT_FILE"), content("CA_BUNDLE")
-        key, options = given("IRONIC_RAMDISK_SSH_KEY"), given("IP_OPTIONS")
+        key = given("IRONIC_RAMDISK_SSH_KEY")
+        params = checks.kernel_words("IRONIC_KERNEL_PARAMS", given("IRONIC_KERNEL_PARAMS"))
+        fips = checks.switch("ENABLE_FIPS_IPA", given("ENABLE_FIPS_IPA") or "false")
         http, https = given("HTTP_PROXY"), given("HTTPS_PROXY")
         return cls(
             api_urls=checks.api_urls("IRONIC_BASE_URL", given("IRONIC_BASE_URL"), port=API_PORT),
@@ -83,7 +88,8 @@ class AgentSettings:
             registries_conf=_registries_conf(content("REGISTRIES_CONF_PATH")),
             ssh_key=checks.ssh_key("IRONIC_RAMDISK_SSH_KEY", key) if key else "",
             vlan_interfaces=_vlan_interfaces(given("IRONIC_AGENT_VLAN_INTERFACES")),
-            ip_options=checks.ip_options("IP_OPTIONS", options) if options else (),
+            ip_options=checks.kernel_words("IP_OPTIONS", given("IP_OPTIONS")),
+            iso_arguments=(*(("fips=1",) if fips else ()), *params),
             http_proxy=checks.proxy("HTTP_PROXY", http) if http else NO_SECRET,
             https_proxy=checks.proxy("HTTPS_PROXY", https) if https else NO_SECRET,
             no_proxy=checks.no_proxy("NO_PROXY", given("NO_PROXY")),

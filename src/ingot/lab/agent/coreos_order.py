@@ -29,6 +29,7 @@ ARGUMENTS: Final = (
     "ssh_keys",
 )
 _HOSTNAME: Final = "/etc/hostname"
+_HOST: Final = "metal3-name"
 _YES: Final = ("true", "yes", "1", "on")
 _NO: Final = ("false", "no", "0", "off", "")
 _WORD: Final = re.compile(r'(?:[^\s"]|"[^"]*")+')
@@ -69,7 +70,7 @@ def what_is_left(work: Work, args: Params) -> Left:
         config = _text(drive.get("user_data"), "the user data")
     options = _words(work.ramdisk.environment.get("IPA_COREOS_IP_OPTIONS"), "IPA_COREOS_IP_OPTIONS")
     return Left(
-        ignition=_ignition(config, work.ramdisk.hostname or _name(meta), _keys(sources)),
+        ignition=_ignition(config, _given_name(meta) or work.ramdisk.hostname or _name(meta), _keys(sources)),
         arguments=_words(*sources.first("append_kargs", "coreos_append_karg")) + options,
         without=_words(*sources.first("delete_kargs", "coreos_delete_karg")),
         keyfiles=_network(sources, work.ramdisk.keyfiles),
@@ -149,6 +150,11 @@ def _copies_network(sources: _Sources) -> bool:
     if said not in (*_YES, *_NO):
         raise deployment_failed(f"{where} is neither true nor false.")
     return said in _YES
+
+
+def _given_name(meta: Mapping[str, Any]) -> str:
+    """The name that somebody chose for the machine, and not the host's own, which is filled in where nobody did."""
+    return _name({key: name for key, name in meta.items() if key == "hostname" or name != meta.get(_HOST)})
 
 
 def _name(meta: Mapping[str, Any]) -> str:

@@ -19,8 +19,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from ingot.api.baremetalhost import BareMetalHost
+from ingot.api.baremetalhost import INSTALL_COREOS, BareMetalHost
 from ingot.api.hostclaim import ConditionType, HostClaim
+from ingot.api.installed import deploy_method
 from ingot.api.meta import Key
 from ingot.kube import Again, Conflict, NotFound
 from ingot.machines.choosing import Wish
@@ -189,7 +190,7 @@ class Taker:
         where, wish = _where(claim, allowed), _wish(claim)
         again = self._waiting.enter(
             claimant(consumer_of(claim)),
-            fits=lambda host: host.metadata.namespace in where and wish.demands(host.metadata.labels),
+            fits=lambda host: host.metadata.namespace in where and wish.suits(host),
             wake=lambda: self._wake(claim.key),
         )
         why = self._why_none(claim, wish, where)
@@ -239,4 +240,5 @@ def _wish(claim: HostClaim) -> Wish:
         claimant=claim.metadata.uid,
         demands=demands_of(claim.spec.host_selector, path="spec.hostSelector"),
         failure_domain=claim.spec.failure_domain,
+        coreos=deploy_method(claim.spec.image, claim.spec.custom_deploy) == INSTALL_COREOS,
     )

@@ -128,16 +128,16 @@ class Actuator:
                 return await self._lost(machine, found)
 
     async def _wait(self, machine: Machine, wanted: Wanted) -> Again:
-        key, namespace, demands = machine.key, machine.metadata.namespace, wanted.wish.demands
+        key, namespace, wish = machine.key, machine.metadata.namespace, wanted.wish
         again = self._waiting.enter(
             claimant(wanted.target.consumer),
-            fits=lambda host: host.metadata.namespace == namespace and demands(host.metadata.labels),
+            fits=lambda host: host.metadata.namespace == namespace and wish.suits(host),
             wake=lambda: self._wake(key),
         )
         time = asyncio.get_running_loop().time()
         if not is_waiting(machine) or self._explained.get(key, 0.0) <= time:
             self._explained[key] = time + EXPLAIN_AGAIN
-            await self._tell(machine, Waiting(self._pool.why_none(wanted.wish, [namespace])))
+            await self._tell(machine, Waiting(self._pool.why_none(wish, [namespace])))
         return again
 
     async def _unusable(self, machine: Machine, unusable: Unusable) -> Done:

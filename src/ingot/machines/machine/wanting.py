@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ingot.api.baremetalhost import BareMetalHost
+from ingot.api.baremetalhost import INSTALL_COREOS, BareMetalHost
+from ingot.api.installed import deploy_method
 from ingot.api.machine import BareMetalMachineProviderSpec, InvalidProviderSpec, Machine, read_provider_spec
 from ingot.api.meta import Malformed, SecretReference
 from ingot.machines.choosing import FAILURE_DOMAIN, Wish
@@ -42,6 +43,7 @@ def wanted_of(machine: Machine, resolve: Resolve) -> Wanted | Unusable:
             claimant=machine.metadata.uid,
             demands=demands,
             failure_domain=machine.metadata.labels.get(FAILURE_DOMAIN, ""),
+            coreos=deploy_method(found.image, found.custom_deploy) == INSTALL_COREOS,
         ),
         Target(
             consumer=consumer_of(machine),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ingot.api.baremetalhost import HardwareDetails
-from ingot.provisioner import Act, Busy, Failed, HostRef, Inspection, NotRegistered, Permit, Ready
+from ingot.provisioner import Act, Busy, Failed, Findings, HostRef, Inspection, NotRegistered, Permit, Ready
 from ingot.provisioner.demo.carrying_out import Done, Order, carry_out
 from ingot.provisioner.demo.hall import Hall, Known
 from ingot.provisioner.demo.hardware import hardware_of, scaled_down
@@ -13,7 +12,7 @@ from ingot.provisioner.demo.script import Verb
 
 async def inspect(
     hall: Hall, host: HostRef, wanted: Inspection, *, permit: Permit, again: bool
-) -> Ready[HardwareDetails] | Busy | Failed | NotRegistered:
+) -> Ready[Findings] | Busy | Failed | NotRegistered:
     known = hall.known(host)
     if known is None:
         return hall.not_registered(host)
@@ -37,10 +36,11 @@ async def inspect(
     return await _told(hall, host, known) if isinstance(answer, Done) else answer
 
 
-async def _told(hall: Hall, host: HostRef, known: Known) -> Ready[HardwareDetails]:
+async def _told(hall: Hall, host: HostRef, known: Known) -> Ready[Findings]:
     if hall.plan.of(host.key).reads_late and not known.record.reported:
         known.record.reported = True
         hall.note(host.key)
         await hall.written()
     whole = hardware_of(host.key, known.record.boot_mac)
-    return Ready(whole if hall.plan.of(host.key).inventory == "server" else scaled_down(whole))
+    small = hall.plan.of(host.key).inventory != "server"
+    return Ready(Findings(hardware=scaled_down(whole) if small else whole))

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from ingot.api.baremetalhost import CustomDeploy, HardwareDetails, Image
+from ingot.api.baremetalhost import CustomDeploy, Image
 from ingot.api.meta import Key
 from ingot.api.preprovisioningimage import ImageFormat
 from ingot.provisioner import (
@@ -23,6 +23,7 @@ from ingot.provisioner import (
     Component,
     Deployment,
     Failed,
+    Findings,
     FirmwareReport,
     HostRef,
     Inspection,
@@ -137,7 +138,7 @@ class DemoProvisioner:
 
     async def inspect(
         self, host: HostRef, wanted: Inspection, *, permit: Permit, again: bool
-    ) -> Ready[HardwareDetails] | Busy | Failed | NotRegistered:
+    ) -> Ready[Findings] | Busy | Failed | NotRegistered:
         self._hall.check()
         return await inspect(self._hall, host, wanted, permit=permit, again=again)
 

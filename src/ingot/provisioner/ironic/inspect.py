@@ -10,14 +10,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from ingot.api.hardwaredata import HardwareDetails
-from ingot.provisioner import Act, Busy, Failed, HostRef, Inspection, NotRegistered, Permit, Ready
+from ingot.provisioner import Act, Busy, Failed, Findings, HostRef, Inspection, NotRegistered, Permit, Ready
 from ingot.provisioner.ironic import begun, states
 from ingot.provisioner.ironic.attempts import Retry
 from ingot.provisioner.ironic.begun import Kind
 from ingot.provisioner.ironic.carrying_out import Deed, carry_out
 from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Wait, busy
-from ingot.provisioner.ironic.inventory import hardware_details
+from ingot.provisioner.ironic.inventory import findings
 from ingot.provisioner.ironic.model import FullNode, Node
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.rules import (
@@ -67,12 +66,12 @@ INSPECT: Final = Verb(
 
 async def inspect(
     nodes: Nodes, host: HostRef, wanted: Inspection, *, permit: Permit, again: bool
-) -> Ready[HardwareDetails] | Busy | Failed | NotRegistered:
+) -> Ready[Findings] | Busy | Failed | NotRegistered:
     outcome = await _look(nodes, host, wanted, permit=permit, again=again)
     if not isinstance(outcome, FullNode):
         return outcome
     if (data := await nodes.inventory(outcome)) is not None:
-        return Ready(hardware_details(data))
+        return Ready(findings(data))
     # The state was read before the result, so the result cannot have come in between: there was no inspection, or one that
     # has ended without leaving anything, and nothing more will come of it.
     if again or outcome.inspection_finished_at is None:

@@ -7,7 +7,9 @@ address family, a disk is named by its path where it has one, speed is whole gig
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import Final
 
 import msgspec
 
@@ -22,6 +24,9 @@ from ingot.api.hardwaredata import (
     Storage,
     SystemVendor,
 )
+from ingot.provisioner import Findings
+
+_BUILD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+~-]{0,63}")
 
 
 class _Lenient(msgspec.Struct, kw_only=True, gc=False):
@@ -85,6 +90,8 @@ class Inventory(_Lenient):
     memory: Memory | None = None
     system_vendor: Vendor | None = None
     hostname: str | None = None
+    coreos: object = None
+    """The live system that looked, as ingot-agent tells of it: with its `build`. Others may mean something else by the word."""
 
 
 class KnownInterface(_Lenient):
@@ -114,6 +121,15 @@ class InspectionData(_Lenient):
 
     inventory: Inventory = msgspec.field(default_factory=Inventory)
     plugin_data: PluginData | None = None
+
+
+def findings(data: InspectionData) -> Findings:
+    """All that is of use here. What the machine says of itself is shown to people, so it is a word, or nothing."""
+    told = data.inventory.coreos
+    build = told.get("build") if isinstance(told, dict) else None
+    if not isinstance(build, str) or not _BUILD.fullmatch(build):
+        build = ""
+    return Findings(hardware=hardware_details(data), ramdisk=build)
 
 
 def hardware_details(data: InspectionData) -> HardwareDetails:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import Self
 
-from ingot.api.baremetalhost import CustomDeploy, HardwareDetails, Image
+from ingot.api.baremetalhost import CustomDeploy, Image
 from ingot.api.preprovisioningimage import ImageFormat
 from ingot.provisioner import (
     Access,
@@ -21,6 +21,7 @@ from ingot.provisioner import (
     Component,
     Deployment,
     Failed,
+    Findings,
     FirmwareReport,
     HostRef,
     Inspection,
@@ -133,7 +134,7 @@ class IronicProvisioner:
 
     async def inspect(
         self, host: HostRef, wanted: Inspection, *, permit: Permit, again: bool
-    ) -> Ready[HardwareDetails] | Busy | Failed | NotRegistered:
+    ) -> Ready[Findings] | Busy | Failed | NotRegistered:
         return await inspect(self._nodes, host, wanted, permit=permit, again=again)
 
     async def prepare(

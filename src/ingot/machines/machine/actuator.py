@@ -16,7 +16,7 @@ from ingot.api.baremetalhost import BareMetalHost
 from ingot.api.core import Node
 from ingot.api.machine import Machine
 from ingot.api.meta import Key
-from ingot.kube import Again, Client, Conflict, Done, EventRecorder, Informer, Invalid
+from ingot.kube import REFUSALS, Again, Client, Conflict, Done, EventRecorder, Informer
 from ingot.machines.defaults import TargetDefaults
 from ingot.machines.machine.claiming import TRIES, Claimed, Claimer, Crowded, NoHost, refused
 from ingot.machines.machine.joining import Joiner
@@ -122,8 +122,7 @@ class Actuator:
             case Crowded():
                 return Again(SOON, "others were faster")
             case Unusable():
-                await self._unusable(machine, found)
-                return Done() if found is wanted else Again(REFUSED_AGAIN, found.why)
+                return await self._unusable(machine, found, refused=found is not wanted)
             case Lost():
                 return await self._lost(machine, found)
 
@@ -140,10 +139,11 @@ class Actuator:
             await self._tell(machine, Waiting(self._pool.why_none(wanted.wish, [namespace])))
         return again
 
-    async def _unusable(self, machine: Machine, unusable: Unusable) -> Done:
+    async def _unusable(self, machine: Machine, unusable: Unusable, *, refused: bool) -> Done | Again:
+        """What is written wrongly is looked at when it is corrected; what was refused may not be, some day."""
         self._stop_waiting(machine.key)
         await self._tell(machine, unusable)
-        return Done()
+        return Again(REFUSED_AGAIN, unusable.why) if refused else Done()
 
     # Having one
 
@@ -161,21 +161,21 @@ class Actuator:
     async def _have(self, machine: Machine, host: BareMetalHost) -> Done | Again:
         """The host is known to be the Machine's."""
         if not is_told_what_to_run(host):
-            told = await self._tell_again(machine, host)
+            wanted = wanted_of(machine, self._defaults.resolve)
+            told = wanted if isinstance(wanted, Unusable) else await self._tell_again(machine, host, wanted)
             if isinstance(told, Unusable):
-                return await self._unusable(machine, told)
+                return await self._unusable(machine, told, refused=told is not wanted)
             host = told
         return await self._settle(machine, host)
 
-    async def _tell_again(self, machine: Machine, host: BareMetalHost) -> BareMetalHost | Unusable:
+    async def _tell_again(
+        self, machine: Machine, host: BareMetalHost, wanted: Wanted
+    ) -> BareMetalHost | Unusable:
         """Somebody took away what the host was to run. As long as there is a Machine, it has a say."""
-        wanted = wanted_of(machine, self._defaults.resolve)
-        if isinstance(wanted, Unusable):
-            return wanted
         await self.records.still_as(machine)
         try:
             return await self._pool.make(host, keeping(host, wanted))
-        except Invalid as error:
+        except REFUSALS as error:
             return refused(host, error)
         except Conflict:
             await self._pool.look_again(host.key)

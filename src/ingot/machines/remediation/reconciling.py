@@ -16,7 +16,7 @@ from ingot.api.baremetalhost import BareMetalHost
 from ingot.api.core import NODES, Node
 from ingot.api.machine import MACHINES, Annotation, Machine
 from ingot.api.meta import Key, now
-from ingot.kube import Again, Client, Done, EventRecorder, Informer, Invalid, NotFound
+from ingot.kube import REFUSALS, Again, Client, Done, EventRecorder, Informer, NotFound
 from ingot.machines.machine.linking import consumer_of, link_of
 from ingot.machines.pool import Pool
 from ingot.machines.remediation.startup import time_to_start
@@ -87,7 +87,7 @@ class Remediator:
                 result = await self._take(step, sight)
             except NotFound as error:
                 result = Again(1.0, str(error))
-            except Invalid as error:
+            except REFUSALS as error:
                 result = self._stuck(machine, f"The API refuses it: {error.message}")
             if result is not None:
                 return result

@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from ingot.api.baremetalhost import Annotation as HostAnnotation
-from ingot.api.baremetalhost import BareMetalHost, OperationalStatus
+from ingot.api.baremetalhost import BareMetalHost, OperationalStatus, UnknownState
 from ingot.api.core import Node
 from ingot.api.installed import RUNS_A_SYSTEM
 from ingot.api.machine import MACHINES, Annotation, Machine
@@ -257,8 +257,12 @@ def _out_of_hands(host: BareMetalHost) -> str | None:
         return f"BareMetalHost {host.key} is detached"
     if host.spec.disable_power_off:
         return f"BareMetalHost {host.key} is never to be switched off (spec.disablePowerOff)"
-    if host.state not in RUNS_A_SYSTEM:
-        return f"BareMetalHost {host.key} is {host.state or 'new'} and runs nothing yet"
+    try:
+        state = host.state
+    except UnknownState as error:
+        return str(error).rstrip(".")
+    if state not in RUNS_A_SYSTEM:
+        return f"BareMetalHost {host.key} is {state or 'new'} and runs nothing yet"
     return None
 
 

@@ -153,7 +153,7 @@ class Status(msgspec.Struct, rename="camel"):
 
 
 REFUSALS: Final = (BadRequest, Forbidden, Invalid)
-"""A clear no to what was asked: by a rule, a quota, a webhook, the rights we have, a namespace that goes. A person can do something
+"""A clear no to what was asked: by a rule, a quota, a webhook, our rights, a namespace that goes. A person can do something
 about it, and should hear why."""
 
 _BY_CODE: Final[dict[int, type[ApiError]]] = {

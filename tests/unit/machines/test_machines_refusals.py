@@ -1,6 +1,7 @@
 """What the API refuses, by whatever code, is told where people look: on the Machine, on the claim, on the host.
 
-A real webhook, of somebody who knows nothing of us, says no. A quota and a namespace that goes say it in the same way: with a 403.
+A real webhook, of somebody who knows nothing of us, says no. A quota and a namespace that goes say it
+in the same way, with a 403.
 """
 
 from __future__ import annotations

@@ -167,7 +167,10 @@ def test_there_is_something_to_wait_for(
         ({"metadata": GOING}, "is being deleted"),
         ({"disablePowerOff": True}, "never to be switched off"),
         ({"state": "deprovisioning"}, "is deprovisioning"),
-        ({"state": "dreaming"}, "status.provisioning.state is 'dreaming', which is no state of a host. Set it to"),
+        (
+            {"state": "dreaming"},
+            "status.provisioning.state is 'dreaming', which is no state of a host. Set it to",
+        ),
     ],
 )
 def test_a_host_that_nobody_would_switch_off_or_look_at_keeps_its_node(

@@ -223,7 +223,6 @@ class ClaimReconciler:
         await self._writer.let_go(claim)
         return Done()
 
-
     async def _stay(self, claim: HostClaim, host: BareMetalHost | None, fault: str) -> Again:
         why = no(Reason.DELETING, f"The claim is being deleted; its host is emptied first. {fault}".rstrip())
         hardware = claim.status.hardware_data

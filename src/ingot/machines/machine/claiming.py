@@ -98,7 +98,10 @@ class Claimer:
             if chosen is None:
                 return NoHost(wanted)
             with self._pool.reserved(chosen.key):
-                machine = await self._records.write(machine, intention(machine, chosen, wanted.source))
+                if not (meant := intention(machine, chosen, wanted.source)):
+                    # What is wanted was read from a version that nothing guards otherwise.
+                    await self._records.still_as(machine)
+                machine = await self._records.write(machine, meant)
                 if (taken := await self._take(chosen, wanted)) is not None:
                     return taken if isinstance(taken, Unusable) else self._counted(machine, taken)
         return Crowded()

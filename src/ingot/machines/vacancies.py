@@ -20,7 +20,7 @@ from ingot.api.baremetalhost import (
 from ingot.api.meta import ObjectReference
 
 UNHEALTHY: Final = ("capi.metal3.io/unhealthy", "capm3.metal3.io/unhealthy")
-"""Annotations on a host that somebody, or a remediation that failed, has given up on."""
+"""Annotations on a host that somebody has given up on: a person, Metal3, or remediation when the Node does not come back."""
 _FREE: Final = frozenset({State.AVAILABLE, State.READY})
 _FAULTS: Final[dict[tuple[str, str], str]] = {
     (ConditionType.HEALTHY, ConditionReason.CRITICAL_ERROR): "is reported as critical by the BMC",

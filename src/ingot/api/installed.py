@@ -16,6 +16,7 @@ Rules kept here:
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Final
 
@@ -85,6 +86,17 @@ def installed(status: BareMetalHostStatus) -> Installation | None:
 def begun(status: BareMetalHostStatus) -> Installation | None:
     """What was last begun to be installed; None if that is not known."""
     return _installation(status.last_attempted_image, status.provisioning.custom_deploy)
+
+
+def mark_of(image: Image | None, custom_deploy: CustomDeploy | None) -> str:
+    """A short mark of what these install, another one for another installation; "" for nothing.
+
+    It is short, and says nothing of the URL, which may hold a password.
+    """
+    found = _installation(image, custom_deploy)
+    if found is None:
+        return ""
+    return hashlib.blake2b(f"{found.deploy_method} {found.image_url}".encode(), digest_size=8).hexdigest()
 
 
 def needs_provisioning(host: BareMetalHost) -> bool:

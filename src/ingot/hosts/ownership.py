@@ -16,7 +16,7 @@ from typing import Final
 
 from ingot.api.baremetalhost import INSTALL_COREOS, BareMetalHost, CustomDeploy, Image, State
 from ingot.api.hostclaim import HOST_CLAIMS, HostClaim
-from ingot.api.installed import deploy_method, must_deprovision, wanted
+from ingot.api.installed import deploy_method, mark_of, must_deprovision, wanted
 from ingot.api.machine import MACHINES, Annotation, Machine
 from ingot.api.meta import ObjectReference
 from ingot.api.preprovisioningimage import FINALIZER, ConditionType, PreprovisioningImage
@@ -146,6 +146,9 @@ def _target(host: BareMetalHost, claimant: Claimant | None) -> Owned:
         )
     name = f"{consumer.kind} {consumer.namespace or host.metadata.namespace}/{consumer.name}"
     why, change = _claimed(consumer, claimant)
+    if isinstance(claimant, Machine) and _is_replaced(host, claimant):
+        why = "but somebody changed spec.image or spec.customDeploy of the host, and this is not what was decided for the Machine"
+        change = _REPLACED
     return Owned(image=image, owner=name, why=f"it claims the host (spec.consumerRef); {why}", change=change)
 
 
@@ -178,6 +181,16 @@ def _claimed(consumer: ObjectReference, claimant: Claimant | None) -> tuple[str,
     )
 
 
+def _is_replaced(host: BareMetalHost, machine: Machine) -> bool:
+    decided = machine.metadata.annotations.get(Annotation.TARGET, "")
+    found = mark_of(host.spec.image, host.spec.custom_deploy)
+    return bool(decided and found) and decided != found and not host.spec.externally_provisioned
+
+
+_REPLACED: Final = (
+    "nobody puts it back: another one in the host installs the machine anew; deleting the Machine deprovisions the host and "
+    "gives it back"
+)
 _MACHINE: Final = (
     "none: it was decided when the host was claimed, and another provider spec or default does not touch it; deleting the "
     "Machine deprovisions the host and gives it back"

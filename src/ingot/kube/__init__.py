@@ -15,8 +15,10 @@ from ingot.kube.client import Client, metadata_of
 from ingot.kube.controller import Again, Controller, Done, Reconcile
 from ingot.kube.election import Elector, Leadership, Timing
 from ingot.kube.errors import (
+    REFUSALS,
     AlreadyExists,
     ApiError,
+    BadRequest,
     ConfigError,
     Conflict,
     Contested,
@@ -42,11 +44,13 @@ from ingot.kube.pages import Listing
 from ingot.kube.tls import Trust
 
 __all__ = [
+    "REFUSALS",
     "Access",
     "Again",
     "AlreadyExists",
     "ApiError",
     "Backoff",
+    "BadRequest",
     "Change",
     "Client",
     "ConfigError",

@@ -6,6 +6,7 @@
     ├── NotLeading             we refused it ourselves: without the Lease nothing is changed
     ├── Unreadable             an object does not have the shape of its kind; a person must mend it, or it is a bug of ours
     └── ApiError               the API refused, or could not be asked
+        ├── BadRequest         400: it does not understand us; or a webhook of somebody denied it, and gave no other code
         ├── Unauthorized       401: it does not know us
         ├── Forbidden          403: it knows us and says no
         ├── NotFound           404
@@ -70,6 +71,10 @@ class ApiError(KubeError):
     def __str__(self) -> str:
         status = f" (HTTP {self.code} {self.reason})" if self.code else ""
         return f"{self.doing}: {self.message}{status}" if self.doing else f"{self.message}{status}"
+
+
+class BadRequest(ApiError):
+    pass
 
 
 class Unauthorized(ApiError):
@@ -147,7 +152,12 @@ class Status(msgspec.Struct, rename="camel"):
     details: Details | None = None
 
 
+REFUSALS: Final = (BadRequest, Forbidden, Invalid)
+"""A clear no to what was asked: by a rule, a quota, a webhook, our rights, a namespace that goes. A person can do something
+about it, and should hear why."""
+
 _BY_CODE: Final[dict[int, type[ApiError]]] = {
+    400: BadRequest,
     401: Unauthorized,
     403: Forbidden,
     404: NotFound,

@@ -1,8 +1,8 @@
 """Which of the hosts that can be had a claimant gets. Pure.
 
-Hosts of the wished-for failure domain come first, then those that need no cleaning. Among equals each claimant has an order of
-its own, which depends on nothing but the two of them: a thousand claimants at once choose a thousand hosts, not all the same one,
-and one that has to choose again chooses the same.
+Hosts of the wished-for failure domain come first, then those that need no cleaning, then those of which no BMC warns. Among
+equals each claimant has an order of its own, which depends on nothing but the two of them: a thousand claimants at once choose a
+thousand hosts, not all the same one, and one that has to choose again chooses the same.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 
 from ingot.api.baremetalhost import BareMetalHost
 from ingot.machines.demands import Demands
-from ingot.machines.vacancies import has_software_raid, needs_cleaning, why_taken
+from ingot.machines.vacancies import has_software_raid, is_ailing, needs_cleaning, why_taken
 
 FAILURE_DOMAIN: Final = "infrastructure.cluster.x-k8s.io/failure-domain"
 """The label of hosts that share their fate: a rack, a room."""
@@ -77,8 +77,9 @@ def choose_free(hosts: Iterable[BareMetalHost], wish: Wish) -> BareMetalHost | N
         if not demands(metadata.labels) or (coreos and has_software_raid(host)):
             continue
         elsewhere = bool(domain) and metadata.labels.get(FAILURE_DOMAIN) != domain
-        rank = (elsewhere, needs_cleaning(host), _lot(metadata.uid) ^ mine)
-        if rank < least:
+        rank = (elsewhere, needs_cleaning(host), False, _lot(metadata.uid) ^ mine)
+        # How it feels is asked of those alone that would be better if they felt well: looking is dear, and these are few.
+        if rank < least and (rank := (*rank[:2], is_ailing(host), rank[3])) < least:
             best, least = host, rank
     return best
 
@@ -89,7 +90,7 @@ def _lot(uid: str) -> int:
     return int.from_bytes(hashlib.blake2b(uid.encode(), digest_size=8).digest())
 
 
-_WORST: Final = (True, True, 1 << 64)
+_WORST: Final = (True, True, True, 1 << 64)
 
 
 def _kind(why: str) -> str:

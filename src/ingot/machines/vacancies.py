@@ -8,12 +8,25 @@ from __future__ import annotations
 
 from typing import Final
 
-from ingot.api.baremetalhost import Annotation, BareMetalHost, OperationalStatus, State, UnknownState
+from ingot.api.baremetalhost import (
+    Annotation,
+    BareMetalHost,
+    ConditionReason,
+    ConditionType,
+    OperationalStatus,
+    State,
+    UnknownState,
+)
 from ingot.api.meta import ObjectReference
 
 UNHEALTHY: Final = ("capi.metal3.io/unhealthy", "capm3.metal3.io/unhealthy")
-"""Annotations on a host that somebody, or a remediation that failed, has given up on."""
+"""Annotations on a host that somebody has given up on: a person, Metal3, or remediation when the Node does not come back."""
 _FREE: Final = frozenset({State.AVAILABLE, State.READY})
+_FAULTS: Final[dict[tuple[str, str], str]] = {
+    (ConditionType.HEALTHY, ConditionReason.CRITICAL_ERROR): "is reported as critical by the BMC",
+    (ConditionType.MANAGEABLE, ConditionReason.POWER_FAILURE): "is without a BMC that answers",
+}
+"""Conditions of a host that is available, has no error, and would still come to nothing."""
 
 
 def why_taken(host: BareMetalHost) -> str | None:
@@ -31,6 +44,8 @@ def why_taken(host: BareMetalHost) -> str | None:
         return "is detached"
     if any(name in annotations for name in UNHEALTHY):
         return "is marked as unhealthy"
+    if (fault := _fault(host)) is not None:
+        return fault
     if spec.externally_provisioned:
         return "is provisioned by somebody else"
     if is_told_what_to_run(host):
@@ -41,6 +56,21 @@ def why_taken(host: BareMetalHost) -> str | None:
         # Asked of every host there is: one with a status that nobody understands must not keep the others from being given away.
         return "is in a state that does not exist"
     return None if state in _FREE else f"is {state or 'new'}"
+
+
+def _fault(host: BareMetalHost) -> str | None:
+    for found in host.status.conditions:
+        if found.status == "False" and (fault := _FAULTS.get((found.type, found.reason))) is not None:
+            return fault
+    return None
+
+
+def is_ailing(host: BareMetalHost) -> bool:
+    """Whether its BMC warns of something that keeps nobody from using it yet."""
+    return any(
+        found.type == ConditionType.HEALTHY and found.reason == ConditionReason.WARNING
+        for found in host.status.conditions
+    )
 
 
 def is_told_what_to_run(host: BareMetalHost) -> bool:

@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from ingot.api.baremetalhost import BareMetalHost
+from ingot.api.baremetalhost import BareMetalHost, Image
 from ingot.api.hostclaim import HostClaim
+from ingot.api.installed import mark_of
 from ingot.api.machine import Machine
 from ingot.api.preprovisioningimage import FINALIZER, PreprovisioningImage
 from ingot.hosts.ownership import MANIFEST, NOBODY, RELEASE, Absent, Claimant, images_of
@@ -34,8 +35,9 @@ def host(status: dict[str, Any] | None = None, **spec: Any) -> BareMetalHost:
     return msgspec.convert(body, BareMetalHost)
 
 
-def machine(source: str = "") -> Machine:
-    annotations = {"ingot.metal3.io/image-source": source} if source else {}
+def machine(source: str = "", *, target: str = "") -> Machine:
+    noted = {"ingot.metal3.io/image-source": source, "ingot.metal3.io/target": target}
+    annotations = {name: value for name, value in noted.items() if value}
     return msgspec.convert({"metadata": {"name": "w0", "annotations": annotations}}, Machine)
 
 
@@ -139,6 +141,27 @@ def test_nobody_who_claims_owns_it(consumer: dict[str, str] | None) -> None:
             "does not touch it",
         ),
         ({"consumerRef": MACHINE}, machine(), "Machine cluster/w0", "nobody noted", "decided when"),
+        (
+            {"consumerRef": MACHINE, "image": {"url": "https://x/b"}},
+            machine("cluster", target=mark_of(Image(url="https://x/a"), None)),
+            "Machine cluster/w0",
+            "somebody changed spec.image",
+            "nobody puts it back",
+        ),
+        (
+            {"consumerRef": MACHINE, "image": {"url": "https://x/a"}},
+            machine("cluster", target=mark_of(Image(url="https://x/a"), None)),
+            "Machine cluster/w0",
+            "default of the cluster",
+            "decided when",
+        ),
+        (
+            {"consumerRef": MACHINE},
+            machine("cluster", target=mark_of(Image(url="https://x/a"), None)),
+            "Machine cluster/w0",
+            "default of the cluster",
+            "decided when",
+        ),
         (
             {"image": IMAGE, "consumerRef": CLAIM},
             msgspec.convert({"metadata": {"name": "mine"}, "spec": {"image": IMAGE}}, HostClaim),

@@ -14,6 +14,7 @@ from ingot.kube import (
     Access,
     AlreadyExists,
     ApiError,
+    BadRequest,
     Client,
     Conflict,
     Contested,
@@ -226,7 +227,7 @@ async def test_metadata_only_asks_for_no_more_than_that(api: ScriptedApi, client
 @pytest.mark.parametrize(
     ("code", "reason", "error"),
     [
-        (400, "BadRequest", ApiError),
+        (400, "BadRequest", BadRequest),
         (401, "Unauthorized", Unauthorized),
         (403, "Forbidden", Forbidden),
         (409, "Conflict", Conflict),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kube_scripted_api import WIDGET, Widget
 
 from ingot.api.meta import Key
-from ingot.kube import ApiError, Gone, Unavailable, Unreadable
+from ingot.kube import ApiError, BadRequest, Gone, Unavailable, Unreadable
 from ingot.kube.watching import Bookmark, EventReader, Lines, Listed, News, Put, Removed
 
 
@@ -129,7 +129,7 @@ def test_many_lines_are_told_in_their_order_up_to_the_error():
         ({"code": 410, "reason": "Expired", "message": "old"}, Gone),
         ({"code": 500, "reason": "InternalError", "message": "ouch"}, Unavailable),
         ({"message": "no code"}, Unavailable),
-        ({"code": 400, "reason": "BadRequest", "message": "no"}, ApiError),
+        ({"code": 400, "reason": "BadRequest", "message": "no"}, BadRequest),
     ],
 )
 def test_an_error_event_is_raised_as_what_it_says(body: object, error: type[ApiError]):

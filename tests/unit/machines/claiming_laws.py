@@ -26,6 +26,8 @@ UNTOUCHABLE: Final = {
     "capi.metal3.io/unhealthy",
 }
 """Annotations of hosts that are nobody's to take."""
+BROKEN: Final = {("Healthy", "CriticalError"), ("Manageable", "PowerFailure")}
+"""What the conditions of hosts say on which nothing can be installed."""
 
 
 def name_of(kind: Claimants, key: Key) -> str:
@@ -47,6 +49,8 @@ def is_free(host: BareMetalHost) -> bool:
         and host.metadata.deletion_timestamp is None
         and not host.status.error_type
         and not UNTOUCHABLE & host.metadata.annotations.keys()
+        and not host.spec.externally_provisioned
+        and not any((one.type, one.reason) in BROKEN for one in host.status.conditions)
         and host.state is State.AVAILABLE
     )
 

@@ -7,7 +7,7 @@ happens between two steps unless somebody does something.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from claiming_laws import AtRest, name_of
 from claiming_world import World
@@ -25,7 +25,16 @@ from ingot.machines.vacancies import UNHEALTHY
 
 FINALIZER: Final = "baremetalhost.metal3.io"
 STRANGER: Final = {"apiVersion": "other.example/v1", "kind": "Metal3Machine", "name": "x", "namespace": "y"}
+NAMESAKE: Final = {"apiVersion": MACHINES.api_version, "kind": MACHINES.kind}
+Stranger = Literal["nobody", "stranger", "namesake"]
 RACKS: Final = {"h1": "a", "h2": "b", "h3": "a"}
+
+
+def condition(kind: str, status: str, reason: str) -> dict[str, str]:
+    at = "2026-01-01T00:00:00Z"
+    return {"type": kind, "status": status, "reason": reason, "message": "", "lastTransitionTime": at}
+
+
 TROUBLES: Final[dict[str, dict[str, Any]]] = {
     "paused": {"metadata": {"annotations": {Annotation.PAUSED: ""}}},
     "detached": {"metadata": {"annotations": {Annotation.DETACHED: ""}}},
@@ -33,11 +42,16 @@ TROUBLES: Final[dict[str, dict[str, Any]]] = {
     "relabelled": {"metadata": {"labels": {"rack": "elsewhere"}}},
     "in error": {"status": {"errorType": "power management error", "errorMessage": "no answer"}},
     "inspected": {"status": {"provisioning": {"state": "inspecting"}}},
+    "critical": {"status": {"conditions": [condition("Healthy", "False", "CriticalError")]}},
+    "out of reach": {"status": {"conditions": [condition("Manageable", "False", "PowerFailure")]}},
+    "warning": {"status": {"conditions": [condition("Healthy", "False", "Warning")]}},
+    "used as it is": {"spec": {"externallyProvisioned": True}},
 }
 """What can befall a host."""
 CURES: Final[dict[str, Any]] = {
     "metadata": {"annotations": {Annotation.PAUSED: None, Annotation.DETACHED: None, UNHEALTHY[0]: None}},
-    "status": {"errorType": None, "errorMessage": ""},
+    "spec": {"externallyProvisioned": False},
+    "status": {"errorType": None, "errorMessage": "", "conditions": []},
 }
 
 
@@ -89,19 +103,30 @@ class People:
         if host is None:
             return
         await self._change_host(name, {"status": CURES["status"]})
-        await self._change_host(name, {"metadata": {**CURES["metadata"], "labels": {"rack": RACKS[name]}}})
+        metadata = {**CURES["metadata"], "labels": {"rack": RACKS[name]}}
+        await self._change_host(name, {"metadata": metadata, "spec": CURES["spec"]})
         if host.state is State.INSPECTING:
             await self._say(name, {"provisioning": {"state": "available"}})
 
-    async def stranger_takes(self, name: str, *, with_name: bool) -> None:
+    async def stranger_takes(self, name: str, who: Stranger) -> None:
         """Somebody else has it, with or without saying so; one who is decent takes what is free."""
         host = await self.host(name)
         if host is None or host.spec.consumer_ref is not None or host.spec.image is not None:
             return
-        spec = {"consumerRef": STRANGER if with_name else None, "image": image("c"), "online": True}
+        spec = {"consumerRef": self._stranger(name, who), "image": image("c"), "online": True}
         # Somebody may be faster.
         with suppress(Conflict):
             await self._change_host(name, {"spec": spec}, version=host.metadata.resource_version)
+
+    def _stranger(self, host: str, who: Stranger) -> dict[str, str] | None:
+        match who:
+            case "nobody":
+                return None
+            case "stranger":
+                return STRANGER
+            case "namesake":
+                # A Machine of the name that one of ours has, in another namespace: its hosts are none of ours.
+                return {**NAMESAKE, "name": host.replace("h", "m"), "namespace": self.world.tenant}
 
     async def stranger_leaves(self, name: str) -> None:
         host = await self.host(name)

@@ -108,6 +108,13 @@ IN_ERROR = {
 }
 
 
+def condition(type: str, status: str, reason: str) -> dict[str, Any]:
+    """A host with this condition besides what it says of itself."""
+    ready = {"type": "Ready", "status": "False", "reason": "NotProvisioned"}
+    found = [{"lastTransitionTime": "2026-01-01T00:00:00Z", "message": "", **one} for one in (ready, {})]
+    return {"conditions": [found[0], {**found[1], "type": type, "status": status, "reason": reason}]}
+
+
 @pytest.mark.parametrize(
     ("what", "why"),
     [
@@ -127,6 +134,19 @@ IN_ERROR = {
         ),
         ({"annotations": {"capi.metal3.io/unhealthy": ""}}, "is marked as unhealthy"),
         ({"annotations": {"capm3.metal3.io/unhealthy": ""}}, "is marked as unhealthy"),
+        (
+            {"status": condition("Healthy", "False", "CriticalError")},
+            "is reported as critical by the BMC",
+        ),
+        (
+            {"status": condition("Manageable", "False", "PowerFailure")},
+            "is without a BMC that answers",
+        ),
+        ({"status": condition("Healthy", "False", "Warning")}, None),
+        ({"status": condition("Healthy", "Unknown", "Unknown")}, None),
+        ({"status": condition("Healthy", "True", "Healthy")}, None),
+        ({"status": condition("Manageable", "True", "Manageable")}, None),
+        ({"status": condition("example.com/Fan", "False", "CriticalError")}, None),
         ({"spec": {"externallyProvisioned": True}}, "is provisioned by somebody else"),
         ({"spec": {"image": {"url": "https://images/x"}}}, "is told already what to run"),
         ({"spec": {"image": {"url": "", "format": "coreos"}}}, "is told already what to run"),
@@ -205,6 +225,35 @@ def test_the_failure_domain_counts_most_and_then_that_nothing_has_to_be_cleaned(
     assert only_there is not None
 
 
+@pytest.mark.parametrize("claimant", ["a", "b", "c", "d"])
+def test_a_host_of_which_its_bmc_warns_is_the_last_of_its_equals(claimant: str) -> None:
+    here, there = {FAILURE_DOMAIN: "here"}, {FAILURE_DOMAIN: "there"}
+    warns = condition("Healthy", "False", "Warning")
+    hosts = [
+        host("ailing-clean-here", labels=here, spec=CLEAN, status=warns),
+        host("well-clean-here", labels=here, spec=CLEAN, status=condition("Healthy", "True", "Healthy")),
+        host("ailing-dirty-here", labels=here, status=warns),
+        host("well-dirty-here", labels=here),
+        host("well-clean-there", labels=there, spec=CLEAN),
+        host("ailing-clean-there", labels=there, spec=CLEAN, status=warns),
+    ]
+    for order in (hosts, hosts[::-1]):
+        left, chosen = list(order), []
+        while left:
+            found = choose(left, Wish(claimant=claimant, demands=ANY, failure_domain="here"))
+            assert found is not None
+            chosen.append(found.metadata.name)
+            left.remove(found)
+        assert chosen == [
+            "well-clean-here",
+            "ailing-clean-here",
+            "well-dirty-here",
+            "ailing-dirty-here",
+            "well-clean-there",
+            "ailing-clean-there",
+        ]
+
+
 def test_where_none_can_be_had_it_is_said_what_there_is() -> None:
     taken = {"consumerRef": {"kind": "Machine", "namespace": "m", "name": "w"}}
     hosts = [
@@ -212,12 +261,15 @@ def test_where_none_can_be_had_it_is_said_what_there_is() -> None:
         host("b", spec=taken),
         host("c", status=IN_ERROR),
         host("d", labels={"rack": "b"}),
+        host("e", status=condition("Healthy", "False", "CriticalError")),
     ]
     asked = Wish(claimant="c", demands=demands(("rack", "!=", ["b"])))
     tally = Tally()
     assert choose(hosts, asked, tally=tally) is None
     assert (
-        tally.sentence() == "2 hosts are claimed already; 1 host is in error; 1 host is not what is asked for"
+        tally.sentence()
+        == "2 hosts are claimed already; 1 host is in error; 1 host is reported as critical by the BMC; "
+        "1 host is not what is asked for"
     )
     empty = Tally()
     assert choose([], asked, tally=empty) is None

@@ -6,9 +6,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
-from ingot.api.baremetalhost import BareMetalHost
+from ingot.api.baremetalhost import BareMetalHost, Image
 from ingot.api.hostclaim import HostClaim
+from ingot.api.installed import mark_of
 from ingot.api.machine import Machine
 from ingot.machines.explaining import NOTHING_TO_DO, explain_claim, explain_machine
 
@@ -182,6 +184,25 @@ def test_who_names_the_image_of_a_machine(noted: str, value: dict[str, Any], sou
     annotations = {"ingot.metal3.io/image-source": noted} if noted else {}
     found = machine(annotations=annotations, providerSpec={"value": value})
     assert explain_machine(found, host=None, passed_over="").source == source
+
+
+def test_who_changed_the_image_on_the_host_of_a_machine_is_said_to_name_it() -> None:
+    decided = {
+        **LINK,
+        "ingot.metal3.io/image-source": "cluster",
+        "ingot.metal3.io/target": mark_of(Image(url="https://x/a"), None),
+    }
+    found = machine(annotations=decided)
+    for url, said in {
+        "https://x/a": "the default of the cluster",
+        "https://x/b": "whoever changed it on the host; what was decided for the Machine, from the default of the cluster",
+    }.items():
+        its_host = replace(MINE, spec=replace(MINE.spec, image=Image(url=url)))
+        assert explain_machine(found, host=its_host, passed_over="").source.startswith(said)
+    # Of a host that may not be seen, what was noted is known.
+    noted = machine(annotations={**decided, "ingot.metal3.io/target-replaced": "0123456789abcdef"})
+    told = explain_machine(noted, host=None, passed_over="", unseen=True)
+    assert told.source.startswith("whoever changed it on the host")
 
 
 # Claims

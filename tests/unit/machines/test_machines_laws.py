@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import pytest
-from claiming_people import RACKS, TROUBLES, People
+from claiming_people import RACKS, TROUBLES, People, Stranger
 from claiming_wire import Fate, Wire
 from claiming_world import FOLLOWED, World
 from hypothesis import HealthCheck, Phase, assume, seed, settings
@@ -45,6 +45,7 @@ ANY = st.integers(0, 11)
 WHICH = st.integers(0, ACTUATORS - 1)
 LAGGING = st.sampled_from([kind.kind for kind in FOLLOWED[:3]])
 FATE: st.SearchStrategy[Fate] = st.sampled_from(["delivered", "delivered", "delivered", "unanswered", "lost"])
+STRANGERS: st.SearchStrategy[Stranger] = st.sampled_from(["nobody", "stranger", "namesake"])
 HASTY = st.sampled_from([False, False, True])
 """Whether the next thing happens before anybody has come to rest."""
 
@@ -189,14 +190,10 @@ class Claiming(RuleBasedStateMachine):
         self._do(self.people.cure(name), hasty=hasty)
 
     @precondition(lambda self: self.hosts)
-    @rule(number=ANY, with_name=st.booleans(), leaves=st.booleans(), hasty=HASTY)
-    def stranger(self, number: int, with_name: bool, leaves: bool, hasty: bool) -> None:
+    @rule(number=ANY, who=STRANGERS, leaves=st.booleans(), hasty=HASTY)
+    def stranger(self, number: int, who: Stranger, leaves: bool, hasty: bool) -> None:
         name = pick(self.hosts, number)
-        change = (
-            self.people.stranger_leaves(name)
-            if leaves
-            else self.people.stranger_takes(name, with_name=with_name)
-        )
+        change = self.people.stranger_leaves(name) if leaves else self.people.stranger_takes(name, who)
         self._do(change, hasty=hasty)
 
     @precondition(lambda self: self.hosts)

@@ -9,11 +9,15 @@ from machine_site import IMAGE, Room
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
 from ingot.api.core import CONFIG_MAPS, NODES
+from ingot.api.installed import mark_of
 from ingot.api.machine import FINALIZER, MACHINES, Machine
 from ingot.api.meta import Key
 from ingot.kube import Again, Done
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+OTHER_IMAGE = {"url": "https://images.example/b.qcow2", "checksum": "https://images.example/b.sha256"}
+REPLACED = "ingot.metal3.io/target-replaced"
 
 
 def phase(name: str) -> Any:
@@ -48,6 +52,7 @@ async def test_a_machine_takes_a_host_in_three_writes_and_tells_of_it_after_that
         "metal3.io/BareMetalHost": f"{room.namespace}/h1",
         "machine.openshift.io/instance-state": "available",
         "ingot.metal3.io/image-source": "provider spec",
+        "ingot.metal3.io/target": mark_of(found.spec.image, None),
     }
     assert machine.metadata.finalizers == [FINALIZER]
     assert [(address.type, address.address) for address in machine.status.addresses] == [
@@ -316,8 +321,7 @@ async def test_another_provider_spec_never_installs_a_running_machine_anew(room:
     async with room.operator() as operator:
         key, host = await running(room)
         writes = len(operator.pen.writes)
-        other = {"url": "https://images.example/b.qcow2", "checksum": "https://images.example/b.sha256"}
-        await room.client.patch(MACHINES, key, {"spec": {"providerSpec": {"value": {"image": other}}}})
+        await room.client.patch(MACHINES, key, {"spec": {"providerSpec": {"value": {"image": OTHER_IMAGE}}}})
         assert "keeps what it has" in await room.until_event("TargetUnchanged")
         found = await room.get_host(host)
         assert found.spec.image is not None
@@ -340,6 +344,57 @@ async def test_a_host_that_lost_its_image_is_told_again_as_long_as_there_is_a_ma
         await room.client.patch(BARE_METAL_HOSTS, host, {"spec": {"image": None}})
         found = await room.until_host(host, lambda host: host.spec.image is not None)
     assert consumer(found) == "m1"
+
+
+async def test_a_host_that_is_told_to_run_something_else_by_somebody_is_told_of_once(room: Room) -> None:
+    async with room.operator() as operator:
+        key, host = await running(room)
+        writes = len(operator.pen.writes)
+        await room.client.patch(BARE_METAL_HOSTS, host, {"spec": {"image": OTHER_IMAGE}})
+        assert f"BareMetalHost {host}" in await room.until_event("TargetReplaced")
+        await room.bring(host, "deprovisioning")
+        await room.until(key, phase("Provisioning"))
+        # That it was told, and how the host is getting on.
+        assert operator.pen.writes[writes:] == ["Machine", "Machine", "Machine/status"]
+    async with room.operator(works=False) as heir:
+        assert await heir.once(key) == Done()
+        assert heir.pen.writes == []
+    assert len(await room.events("TargetReplaced")) == 1
+    found = await room.get_host(host)
+    assert found.spec.image is not None
+    assert found.spec.image.url == OTHER_IMAGE["url"], "it is not put back"
+    async with room.operator():
+        await room.client.patch(BARE_METAL_HOSTS, host, {"spec": {"image": IMAGE}})
+        await room.until(key, lambda machine: REPLACED not in machine.metadata.annotations)
+
+
+async def test_another_checksum_or_other_data_is_not_another_target(room: Room) -> None:
+    """A host is not installed anew for them."""
+    async with room.operator() as operator:
+        key, host = await running(room)
+        same = {"image": {"checksum": "https://images.example/c.sha256"}, "userData": {"name": "words"}}
+        await room.client.patch(BARE_METAL_HOSTS, host, {"spec": same})
+        await room.bring(host, "deprovisioning")
+        await room.until(key, phase("Provisioning"))
+        assert await operator.once(key) == Done()
+    assert REPLACED not in (await room.get(key)).metadata.annotations
+    assert await room.events("TargetReplaced") == []
+
+
+async def test_what_a_host_is_told_again_on_behalf_of_its_machine_replaced_nothing(room: Room) -> None:
+    async with room.operator() as operator:
+        key, host = await running(room)
+        await room.client.patch(MACHINES, key, {"spec": {"providerSpec": {"value": {"image": OTHER_IMAGE}}}})
+        await room.until_event("TargetUnchanged")
+        await room.client.patch(BARE_METAL_HOSTS, host, {"spec": {"image": None}})
+        found = await room.until_host(host, lambda host: host.spec.image is not None)
+        assert found.spec.image is not None
+        assert found.spec.image.url == OTHER_IMAGE["url"]
+        await operator.once(key)
+        machine = await room.get(key)
+        assert machine.metadata.annotations["ingot.metal3.io/target"] == mark_of(found.spec.image, None)
+        assert REPLACED not in machine.metadata.annotations
+    assert await room.events("TargetReplaced") == []
 
 
 async def test_a_host_that_cannot_be_told_again_is_a_machine_to_be_corrected(room: Room) -> None:

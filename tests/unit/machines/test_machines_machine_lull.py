@@ -42,6 +42,19 @@ async def test_news_come_in_the_end_however_much_is_claimed() -> None:
 
 
 @pytest.mark.looptime
+async def test_in_one_rush_of_less_than_a_minute_nobody_tells_before_it_is_over() -> None:
+    lull, began = Lull(), asyncio.get_running_loop().time()
+    early = [Key("m", f"m{number}") for number in range(55)]
+    for key in early:
+        lull.claimed(key)
+        await asyncio.sleep(1.0)
+        assert all(lull.wait(one) > 0 for one in early[: early.index(key) + 1])
+    await asyncio.sleep(QUIET)
+    assert asyncio.get_running_loop().time() - began < 60
+    assert all(lull.wait(one) == 0 for one in early)
+
+
+@pytest.mark.looptime
 async def test_who_told_once_tells_at_once_from_then_on() -> None:
     lull = Lull()
     lull.claimed(ONE)

@@ -18,6 +18,7 @@ from ingot.kube import Again
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
+OTHER_IMAGE = {"url": "https://images.example/b.qcow2", "checksum": "https://images.example/b.sha256"}
 CLAIMING = 3
 """Writes after which a Machine has its host."""
 LEAVING = 4
@@ -109,6 +110,54 @@ async def test_a_machine_that_wants_another_host_by_now_takes_the_one_it_meant(
         await held
     assert (await the_only_host(room, key)).key.name == "h1"
     await untouched(room, "h2")
+
+
+async def test_what_a_stale_cache_remembers_of_a_provider_spec_is_not_installed(room: Room) -> None:
+    """The intention was written by somebody who is gone, and what the Machine wants was changed since."""
+    host = await room.host()
+    meant = {
+        "metal3.io/BareMetalHost": str(host),
+        "ingot.metal3.io/host-version": (await room.get_host(host)).metadata.resource_version,
+        "ingot.metal3.io/image-source": "provider spec",
+    }
+    key = await room.machine(metadata={"finalizers": [FINALIZER], "annotations": meant})
+    async with room.operator(works=False) as deaf:
+        await deaf.go_deaf()
+        await room.client.patch(MACHINES, key, {"spec": {"providerSpec": {"value": {"image": OTHER_IMAGE}}}})
+        await deaf.once(key)
+    found = await room.get_host(host)
+    assert found.spec.image is not None
+    assert found.spec.image.url == OTHER_IMAGE["url"]
+
+
+@pytest.mark.parametrize("moment", [("before", 2), ("after", 2), ("before", 3)])
+@pytest.mark.parametrize("killed", [True, False])
+async def test_a_provider_spec_that_changes_while_the_host_is_taken_is_not_lost_in_silence(
+    room: Room, moment: tuple[str, int], killed: bool
+) -> None:
+    await room.host()
+    key = await room.machine()
+    stop: dict[str, Any] = {f"stop_{moment[0]}": moment[1]}
+    async with room.operator(works=False, **stop) as slow:
+        held = asyncio.create_task(slow.once(key))
+        await slow.pen.stopped.wait()
+        await room.client.patch(MACHINES, key, {"spec": {"providerSpec": {"value": {"image": OTHER_IMAGE}}}})
+        if not killed:
+            slow.pen.go_on.set()
+            await held
+        held.cancel()
+        await asyncio.gather(held, return_exceptions=True)
+    async with room.operator():
+        await room.until(key, lambda machine: machine.status.phase == "Provisioning")
+    (name,) = await room.hosts_of("m1")
+    host = await room.get_host(room.key(name))
+    assert host.spec.image is not None
+    told = await room.events("TargetUnchanged")
+    if host.spec.image.url == OTHER_IMAGE["url"]:
+        assert told == []
+    else:
+        assert [("keeps what it has" in one) for one in told] == [True]
+    assert await room.events("TargetReplaced") == []
 
 
 async def test_a_machine_is_not_lost_because_a_cache_lags_behind(room: Room) -> None:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from ingot.api.baremetalhost import BareMetalHost, CustomDeploy, HardwareDetails, Image
 from ingot.api.core import Node
 from ingot.api.hardwaredata import NIC
+from ingot.api.installed import mark_of
 from ingot.api.machine import FINALIZER, BareMetalMachineProviderSpec, Machine, MachineStatus
 from ingot.api.meta import SecretReference
 from ingot.machines.choosing import FAILURE_DOMAIN
@@ -25,8 +26,10 @@ from ingot.machines.machine.standing import (
     Given,
     Has,
     Means,
+    decision,
     intention,
     possession,
+    says_replaced,
     says_whose,
     standing_of,
     stands,
@@ -263,6 +266,44 @@ def test_news_of_the_host_do_not_say_whose_it_is() -> None:
         annotations=annotations, deletionTimestamp="2026-01-01T00:00:00Z", spec={"providerID": ID}
     )
     assert possession(going, host("provisioning")) == {}
+
+
+def test_what_a_host_was_told_is_noted_with_the_possession_and_compared_from_then_on() -> None:
+    told, other = {"image": {"url": "https://x/a"}}, {"image": {"url": "https://x/b"}}
+    mark, another = mark_of(Image(url="https://x/a"), None), mark_of(Image(url="https://x/b"), None)
+    meant = machine(annotations=MEANT, finalizers=[FINALIZER])
+    first = possession(meant, host("provisioning", **told))
+    assert first["metadata"]["annotations"]["ingot.metal3.io/target"] == mark
+    assert not says_replaced(first)
+    known = {
+        "metal3.io/BareMetalHost": "m/h",
+        "machine.openshift.io/instance-state": "provisioned",
+        "ingot.metal3.io/target": mark,
+    }
+    has = machine(annotations=known, finalizers=[FINALIZER], spec={"providerID": ID})
+    assert possession(has, host("provisioned", **told)) == {}
+    replaced = possession(has, host("provisioned", **other))
+    assert replaced == {"metadata": {"annotations": {"ingot.metal3.io/target-replaced": another}}}
+    assert says_replaced(replaced)
+    assert not says_whose(replaced)
+    # One that is emptied, or that somebody else provisions, was told nothing else.
+    assert possession(has, host("provisioned")) == {}
+    assert possession(has, host("provisioned", externallyProvisioned=True, **other)) == {}
+    # It is said once; and not any more when it was put back.
+    knows = {**known, "ingot.metal3.io/target-replaced": another}
+    knowing = machine(annotations=knows, finalizers=[FINALIZER], spec={"providerID": ID})
+    assert possession(knowing, host("provisioned", **other)) == {}
+    assert not says_replaced(possession(knowing, host("provisioned", **told)))
+    assert possession(knowing, host("provisioned", **told))
+
+
+def test_what_a_host_is_told_again_is_noted_where_it_is_something_else() -> None:
+    annotations = {"ingot.metal3.io/target": "a"}
+    has = machine(annotations=annotations, finalizers=[FINALIZER], spec={"providerID": ID})
+    assert decision(has, "a") == {}
+    assert decision(has, "b") == {"metadata": {"annotations": {"ingot.metal3.io/target": "b"}}}
+    # One that does not say yet that it has the host notes it when it does.
+    assert decision(machine(finalizers=[FINALIZER]), "b") == {}
 
 
 # What it says

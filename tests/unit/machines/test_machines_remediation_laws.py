@@ -17,19 +17,23 @@ from ingot.api.core import Node
 from ingot.api.machine import Annotation, Machine
 from ingot.machines.remediation.steps import (
     AT_ONCE,
+    GIVEN_UP,
     KEPT_OFF,
     BackUp,
     DeleteMachine,
     DeleteNode,
     Finish,
+    GiveUp,
     Mark,
     Restore,
     SetDeadline,
     Sight,
     SwitchOff,
     SwitchOn,
+    TakeBack,
     backed_up,
     finished,
+    given_up_for,
     is_kept_off_for_nobody,
     marked_off,
     next_step,
@@ -74,7 +78,13 @@ class World:
                 self.node |= labels
             case Finish():
                 self._write(finished())
+            case GiveUp():
+                assert self.node is None
+                self.host[GIVEN_UP] = given_up_for(self._machine())
+            case TakeBack():
+                del self.host[GIVEN_UP]
             case DeleteMachine():
+                assert GIVEN_UP in self.host
                 assert Annotation.REMEDIATION in self.machine
                 assert self.node is None
                 self.is_there = False
@@ -180,6 +190,7 @@ def test_whatever_happens_the_node_goes_only_with_the_power_and_comes_back_with_
     assert world.on
     assert KEPT_OFF not in world.host
     assert world.node is not None
+    assert (GIVEN_UP in world.host) != world.is_there, "a host is given up if, and only if, its Machine was"
     if world.is_there:
         assert world.node["zone"] == "a"
         assert not [name for name in world.machine if name in [*Mark, Annotation.REMEDIATION]]

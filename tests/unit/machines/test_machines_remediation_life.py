@@ -22,6 +22,7 @@ from ingot.api.meta import Key, Object, Resource
 from ingot.kube import Client, NotFound, config
 from ingot.machines.remediation.startup import MACHINE_HEALTH_CHECKS
 from ingot.machines.remediation.steps import KEPT_OFF, Mark, deadline_of
+from ingot.machines.vacancies import UNHEALTHY
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -265,6 +266,28 @@ async def test_a_machine_of_a_set_whose_node_does_not_come_back_is_deleted(
     await room.gone(MACHINES, "m1")
     (told,) = await room.events("RemediationTimedOut")
     assert "the Machine is deleted" in told
+    marked = await room.get(BARE_METAL_HOSTS, "h1")
+    assert "m1" in marked.metadata.annotations[UNHEALTHY[0]]
+
+
+async def test_a_host_is_not_given_up_on_old_news(client: Client, kubeconfig: Path) -> None:
+    async with an_empty_room(client) as room, WiredClient(config.load(kubeconfig)) as wired:
+        wired.wire = Wire(client, [])
+        room.through = wired
+        await room.start()
+        patient = Patient(room)
+        await patient.arrive(owner=True)
+        await patient.goes_off()
+        await room.until(MACHINES, "m1", lambda machine: Mark.DEADLINE in machine.metadata.annotations)
+        wired.wire.hold_back("Machine")
+        await room.annotate(MACHINES, "m1", **{Annotation.REMEDIATION: None})
+        room.clock.ahead = timedelta(minutes=21)
+        await patient.switch(on=False)
+        await patient.switch(on=True)
+        await patient.register()
+        await patient.is_well()
+        assert UNHEALTHY[0] not in (await room.get(BARE_METAL_HOSTS, "h1")).metadata.annotations
+        assert not [write for write in wired.wire.writes if UNHEALTHY[0] in write]
 
 
 async def test_a_machine_that_nobody_would_replace_stays_and_is_well_when_its_node_comes_after_all(

@@ -18,11 +18,13 @@ from ingot.machines.remediation.startup import (
     time_by,
 )
 from ingot.machines.remediation.steps import (
+    GIVEN_UP,
     KEPT_OFF,
     BackUp,
     DeleteMachine,
     DeleteNode,
     Finish,
+    GiveUp,
     Mark,
     Rest,
     Restore,
@@ -32,14 +34,17 @@ from ingot.machines.remediation.steps import (
     Stuck,
     SwitchOff,
     SwitchOn,
+    TakeBack,
     Wait,
     deadline_of,
     finished,
+    given_up_for,
     is_kept_off_for_nobody,
     marked_off,
     next_step,
     why_kept,
 )
+from ingot.machines.vacancies import UNHEALTHY
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 ASKED = {Annotation.REMEDIATION: ""}
@@ -167,6 +172,10 @@ def test_there_is_something_to_wait_for(
         ({"metadata": GOING}, "is being deleted"),
         ({"disablePowerOff": True}, "never to be switched off"),
         ({"state": "deprovisioning"}, "is deprovisioning"),
+        (
+            {"state": "dreaming"},
+            "status.provisioning.state is 'dreaming', which is no state of a host. Set it to",
+        ),
     ],
 )
 def test_a_host_that_nobody_would_switch_off_or_look_at_keeps_its_node(
@@ -184,10 +193,26 @@ def test_a_machine_without_a_host_cannot_be_mended() -> None:
 # Too late
 
 
-def test_a_machine_whose_node_does_not_come_back_is_replaced() -> None:
-    found = step(machine(ASKED, BACKUP, PAST, ownerReferences=CONTROLLED), ON, None)
-    assert isinstance(found, DeleteMachine)
-    assert "2026-11-16T11:59:00Z" in found.why
+def test_a_machine_whose_node_does_not_come_back_is_replaced_and_its_host_given_up_before() -> None:
+    late = machine(ASKED, BACKUP, PAST, ownerReferences=CONTROLLED)
+    assert step(late, ON, None) == GiveUp()
+    for name in UNHEALTHY:
+        found = step(late, host(on=True, metadata={"annotations": {name: "by somebody"}}), None)
+        assert isinstance(found, DeleteMachine)
+        assert "2026-11-16T11:59:00Z" in found.why
+        assert "BareMetalHost ns/h is marked as unhealthy" in found.why
+        assert f"remove its annotation {name}." in found.why
+
+
+def test_a_node_that_comes_after_all_takes_back_what_its_machine_had_marked_and_nothing_else() -> None:
+    late = machine(ASKED, BACKUP, PAST, ownerReferences=CONTROLLED)
+    mine = host(on=True, metadata={"annotations": {GIVEN_UP: given_up_for(late)}})
+    assert step(late, mine, OLD_NODE) == TakeBack()
+    assert step(machine(PAST), mine, None) == TakeBack()
+    assert step(late, ON, OLD_NODE) == Finish()
+    assert (
+        step(late, host(on=True, metadata={"annotations": {GIVEN_UP: "by a person"}}), OLD_NODE) == Finish()
+    )
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from ingot.kube import Client, EventRecorder, Manager
 from ingot.machines.machine.linking import provider_id
 from ingot.machines.remediation.steps import Mark
 from ingot.machines.running import MachineSettings, machines
+from ingot.machines.vacancies import UNHEALTHY, why_taken
 from ingot.provisioner.demo import Behaviour, DemoProvisioner, HostScript, Script
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -140,15 +141,21 @@ async def test_a_worker_of_a_set_is_mended_and_counts_again(worker: Worker, room
     assert await room.events("PowerOff") == ["Host powered off"]
 
 
-async def test_a_worker_that_does_not_come_back_is_replaced_by_another_that_gets_the_host(
+async def test_a_worker_that_does_not_come_back_is_replaced_and_its_host_waits_for_a_person(
     worker: Worker, room: Room
 ) -> None:
     first = worker.machine
     await worker.stop_answering()
     await room.until(MACHINES, first, lambda found: Mark.DEADLINE in found.metadata.annotations)
     await room.annotate(MACHINES, first, **{Mark.DEADLINE: "2026-01-01T00:00:00Z"})
-    await worker.is_installed()
     await room.gone(MACHINES, first)
+    host = await room.get(BARE_METAL_HOSTS, "h1")
+    assert (host.spec.consumer_ref, host.spec.image) == (None, None)
+    assert why_taken(host) == "is marked as unhealthy"
+    assert first in host.metadata.annotations[UNHEALTHY[0]]
+    # Somebody has looked at it.
+    await room.annotate(BARE_METAL_HOSTS, "h1", **{UNHEALTHY[0]: None})
+    await worker.is_installed()
     await room.settled(count=1)
     (told,) = await room.events("RemediationTimedOut")
     assert "2026-01-01T00:00:00Z" in told

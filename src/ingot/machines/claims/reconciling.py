@@ -6,15 +6,16 @@ leaves it as it is, except that it is switched on and off. What keeps it is said
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
 from ingot.api.admission import check
 from ingot.api.baremetalhost import BareMetalHost
-from ingot.api.hostclaim import FINALIZER, HOST_CLAIMS, ConditionType, HostClaim
+from ingot.api.hostclaim import FINALIZER, HOST_CLAIMS, ConditionType, HostClaim, ObjectPlace
 from ingot.api.meta import Key
 from ingot.api.wire import wire
-from ingot.kube import Again, Conflict, Done, EventRecorder, Invalid, NotFound
+from ingot.kube import REFUSALS, Again, ApiError, Conflict, Done, EventRecorder, NotFound
 from ingot.machines.claims import reboots
 from ingot.machines.claims.data import BadSecret, Role
 from ingot.machines.claims.hardware import HardwareCopies
@@ -37,11 +38,15 @@ from ingot.machines.claims.writing import ClaimWriter
 from ingot.machines.pool import Pool
 from ingot.machines.targets import difference
 
+log = logging.getLogger(__name__)
+
 LOOK_AGAIN: Final = 60.0
 """Seconds, for what has no news of its own."""
 CROWDED: Final = 0.5
 CLAIM_REFUSED: Final = "ClaimRefused"
 """Reason of the Event on a host that cannot be told what its claim asks for."""
+HARDWARE_REFUSED: Final = "HardwareDataRefused"
+"""Reason of the Event on a claim whose host cannot be described."""
 _REFUSED: Final = "The host does not take what the claim asks for. Whoever runs the hosts has to look at it."
 
 
@@ -102,7 +107,7 @@ class ClaimReconciler:
             found = await self._taker.take(claim, await self._copies.needed(claim))
         except BadSecret as error:
             return await self._hold_back(claim, no(BAD_SECRETS[error.role], str(error)))
-        except (NameTaken, Invalid) as error:
+        except (NameTaken, *REFUSALS) as error:
             claim = self._writer.get(claim.key) or claim
             self._tell_host(named_host(claim), error)
             return await self._hold_back(claim, no(Reason.NOT_SYNCED, _REFUSED))
@@ -139,9 +144,23 @@ class ClaimReconciler:
             except Conflict:
                 await self._pool.look_again(host.key)
                 raise
-        hardware = await self._hardware.show(claim, host)
+            except (NameTaken, *REFUSALS) as error:
+                # It may have been written on the claim before that.
+                claim = self._writer.get(claim.key) or claim
+                self._tell_host(host.key, error)
+                synchronized = no(Reason.NOT_SYNCED, _REFUSED)
+        hardware = await self._show_hardware(claim, host)
         await self._writer.tell(claim, standing_with(host, synchronized, hardware=hardware))
         return Done() if synchronized.holds else Again(LOOK_AGAIN, synchronized.message)
+
+    async def _show_hardware(self, claim: HostClaim, host: BareMetalHost) -> ObjectPlace | None:
+        """The tenant's own namespace may take no more objects, or be going: that is the tenant's to hear."""
+        try:
+            return await self._hardware.show(claim, host)
+        except REFUSALS as error:
+            message = f"What the host is made of cannot be told in a HardwareData: {error.message}"
+            self._recorder.record(claim, type="Warning", reason=HARDWARE_REFUSED, message=message)
+            return None
 
     async def _synchronize(
         self, claim: HostClaim, host: BareMetalHost
@@ -153,15 +172,8 @@ class ClaimReconciler:
             await self._copies.make(claim, host, secrets)
         except BadSecret as error:
             return claim, await self._switch(claim, host), no(BAD_SECRETS[error.role], str(error))
-        except NameTaken as error:
-            self._tell_host(host.key, error)
-            return claim, host, no(Reason.NOT_SYNCED, _REFUSED)
         claim = await self._writer.annotate(claim, reboots.numbered(claim))
-        try:
-            host = await self._change(claim, host, what_changes(claim, host, secrets))
-        except Invalid as error:
-            self._tell_host(host.key, error)
-            return claim, host, no(Reason.NOT_SYNCED, _REFUSED)
+        host = await self._change(claim, host, what_changes(claim, host, secrets))
         await self._copies.tidy(claim, host, secrets)
         claim = await self._writer.annotate(claim, reboots.handed_on(claim))
         if host.spec.online and not claim.spec.powered_on:
@@ -183,12 +195,14 @@ class ClaimReconciler:
             await self._writer.still(claim)
         return await self._pool.patch(host, change)
 
-    def _tell_host(self, key: Key | None, error: NameTaken | Invalid) -> None:
+    def _tell_host(self, key: Key | None, error: NameTaken | ApiError) -> None:
         """What a tenant is not told, told where whoever runs the hosts looks."""
         host = self._pool.get(key) if key is not None else None
-        message = error.message if isinstance(error, Invalid) else str(error)
+        message = error.message if isinstance(error, ApiError) else str(error)
         if host is not None:
             self._recorder.record(host, type="Warning", reason=CLAIM_REFUSED, message=message)
+        else:
+            log.warning("a claim cannot be carried out, and names no host: %s", message)
 
     # Going
 
@@ -197,19 +211,25 @@ class ClaimReconciler:
         self._taker.forget(claim.key)
         if FINALIZER not in claim.metadata.finalizers:
             return Done()
-        host = await let_hosts_go(self._pool, self._writer, claim)
+        try:
+            host = await let_hosts_go(self._pool, self._writer, claim)
+        except REFUSALS as error:
+            self._tell_host(key := named_host(claim), error)
+            return await self._stay(claim, self._pool.get(key) if key is not None else None, _REFUSED)
         if host is not None:
             fault = fault_of(host)
-            message = "The claim is being deleted; its host is emptied first."
-            why = no(Reason.DELETING, f"{message} {fault.message}" if fault is not None else message)
-            hardware = claim.status.hardware_data
-            await self._writer.tell(
-                claim, Standing(associated=why, synchronized=why, host=host, hardware=hardware)
-            )
-            return Again(LOOK_AGAIN, why.message)
+            return await self._stay(claim, host, fault.message if fault is not None else "")
         await self._copies.tidy(claim, None, ())
         await self._writer.let_go(claim)
         return Done()
+
+    async def _stay(self, claim: HostClaim, host: BareMetalHost | None, fault: str) -> Again:
+        why = no(Reason.DELETING, f"The claim is being deleted; its host is emptied first. {fault}".rstrip())
+        hardware = claim.status.hardware_data
+        await self._writer.tell(
+            claim, Standing(associated=why, synchronized=why, host=host, hardware=hardware)
+        )
+        return Again(LOOK_AGAIN, why.message)
 
 
 def broken_rules(claim: HostClaim) -> str:

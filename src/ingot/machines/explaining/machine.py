@@ -19,6 +19,7 @@ from ingot.machines.explaining.outlook import (
     with_a_host,
 )
 from ingot.machines.machine.linking import consumer_of, link_of
+from ingot.machines.machine.standing import replacement
 from ingot.machines.vacancies import belongs_to, why_taken
 
 
@@ -33,10 +34,19 @@ def explain_machine(
     told = _machine(machine, found, named, passed_over)
     if unseen and named is not None:
         told = _of_an_unseen_host(machine, named)
-    return explanation(f"Machine {machine.key}", told, named, _source(machine))
+    return explanation(f"Machine {machine.key}", told, named, _source(machine, found))
 
 
-def _source(machine: Machine) -> str:
+def _source(machine: Machine, host: BareMetalHost | None) -> str:
+    """Who says what is installed. Of a host that is not seen, it is known what was told last."""
+    decided = _decided(machine)
+    noted = machine.metadata.annotations.get(Annotation.TARGET_REPLACED, "")
+    if replacement(machine, host) if host is not None else noted:
+        return f"whoever changed it on the host; what was decided for the Machine, from {decided}, is another"
+    return decided
+
+
+def _decided(machine: Machine) -> str:
     noted = machine.metadata.annotations.get(Annotation.IMAGE_SOURCE, "")
     if noted in _SOURCES:
         return _SOURCES[noted]

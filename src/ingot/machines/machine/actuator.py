@@ -14,9 +14,10 @@ from typing import Final
 
 from ingot.api.baremetalhost import BareMetalHost
 from ingot.api.core import Node
-from ingot.api.machine import Machine
+from ingot.api.installed import mark_of
+from ingot.api.machine import Annotation, Machine
 from ingot.api.meta import Key
-from ingot.kube import Again, Client, Conflict, Done, EventRecorder, Informer, Invalid
+from ingot.kube import REFUSALS, Again, Client, Conflict, Done, EventRecorder, Informer
 from ingot.machines.defaults import TargetDefaults
 from ingot.machines.machine.claiming import TRIES, Claimed, Claimer, Crowded, NoHost, refused
 from ingot.machines.machine.joining import Joiner
@@ -25,7 +26,7 @@ from ingot.machines.machine.linking import consumer_of, consumer_of_key
 from ingot.machines.machine.lull import Lull
 from ingot.machines.machine.news import news_of
 from ingot.machines.machine.records import Records
-from ingot.machines.machine.standing import Has, loss, possession, says_whose
+from ingot.machines.machine.standing import Has, decision, loss, possession, says_replaced, says_whose
 from ingot.machines.machine.telling import (
     Found,
     Leaving,
@@ -37,7 +38,7 @@ from ingot.machines.machine.telling import (
     status_of,
     status_patch,
 )
-from ingot.machines.machine.wanting import Wanted, keeping, wanted_of
+from ingot.machines.machine.wanting import Wanted, asks_for_something_else, keeping, wanted_of
 from ingot.machines.pool import Pool
 from ingot.machines.vacancies import belongs_to, claimant, is_told_what_to_run
 from ingot.machines.waiting import WaitingList
@@ -48,6 +49,15 @@ REFUSED_AGAIN: Final = 300.0
 """Seconds after which a host that refused what it should run is asked again: what its rules say may have changed."""
 EXPLAIN_AGAIN: Final = 600.0
 """Seconds for which the explanation why there is no host stands: many wait, and hosts change all the time."""
+
+_CHANGED: Final = "spec.providerSpec.value says something else now about what is installed."
+_CHANGED_MEANWHILE: Final = (
+    "While the Machine took its host, what to install was changed (spec.providerSpec.value, or a default)."
+)
+_REPLACED: Final = (
+    "Somebody changed spec.image or spec.customDeploy of BareMetalHost {}: it is not what was decided for this Machine, and the "
+    "host is installed anew with it. Nobody puts it back. To have what the Machine asks for, delete the Machine and make another."
+)
 
 
 class Actuator:
@@ -122,8 +132,7 @@ class Actuator:
             case Crowded():
                 return Again(SOON, "others were faster")
             case Unusable():
-                await self._unusable(machine, found)
-                return Done() if found is wanted else Again(REFUSED_AGAIN, found.why)
+                return await self._unusable(machine, found, refused=found is not wanted)
             case Lost():
                 return await self._lost(machine, found)
 
@@ -140,18 +149,21 @@ class Actuator:
             await self._tell(machine, Waiting(self._pool.why_none(wish, [namespace])))
         return again
 
-    async def _unusable(self, machine: Machine, unusable: Unusable) -> Done:
+    async def _unusable(self, machine: Machine, unusable: Unusable, *, refused: bool) -> Done | Again:
+        """What is written wrongly is looked at when it is corrected; what was refused may not be, some day."""
         self._stop_waiting(machine.key)
         await self._tell(machine, unusable)
-        return Done()
+        return Again(REFUSED_AGAIN, unusable.why) if refused else Done()
 
     # Having one
 
     async def _keep(self, machine: Machine, host: BareMetalHost) -> Done | Again:
         self._stop_waiting(machine.key)
-        self._say_that_it_stays(machine)
-        if says_whose(possession(machine, host)):
-            # Written on the word of a cache, it would be said of a host that is somebody else's by now.
+        if machine.key in self.retargeted:
+            self.retargeted.discard(machine.key)
+            self._say_that_it_stays(machine, _CHANGED)
+        if says_whose(mine := possession(machine, host)) or says_replaced(mine):
+            # Written on the word of a cache, it would be said of a host that is somebody else's by now, or of one that was.
             fresh = await self._pool.look_again(host.key)
             if fresh is None or not belongs_to(fresh, consumer_of(machine)):
                 return Again(1.0, f"the cache has not heard yet what became of BareMetalHost {host.key}")
@@ -161,21 +173,27 @@ class Actuator:
     async def _have(self, machine: Machine, host: BareMetalHost) -> Done | Again:
         """The host is known to be the Machine's."""
         if not is_told_what_to_run(host):
-            told = await self._tell_again(machine, host)
+            wanted = wanted_of(machine, self._defaults.resolve)
+            if isinstance(wanted, Unusable):
+                return await self._unusable(machine, wanted, refused=False)
+            machine = await self._decide_again(machine, wanted)
+            told = await self._tell_again(host, wanted)
             if isinstance(told, Unusable):
-                return await self._unusable(machine, told)
+                return await self._unusable(machine, told, refused=True)
             host = told
         return await self._settle(machine, host)
 
-    async def _tell_again(self, machine: Machine, host: BareMetalHost) -> BareMetalHost | Unusable:
+    async def _decide_again(self, machine: Machine, wanted: Wanted) -> Machine:
         """Somebody took away what the host was to run. As long as there is a Machine, it has a say."""
-        wanted = wanted_of(machine, self._defaults.resolve)
-        if isinstance(wanted, Unusable):
-            return wanted
+        if noted := decision(machine, mark_of(wanted.target.image, wanted.target.custom_deploy)):
+            return await self.records.write(machine, noted)
         await self.records.still_as(machine)
+        return machine
+
+    async def _tell_again(self, host: BareMetalHost, wanted: Wanted) -> BareMetalHost | Unusable:
         try:
             return await self._pool.make(host, keeping(host, wanted))
-        except Invalid as error:
+        except REFUSALS as error:
             return refused(host, error)
         except Conflict:
             await self._pool.look_again(host.key)
@@ -184,12 +202,20 @@ class Actuator:
     async def _settle(self, machine: Machine, host: BareMetalHost) -> Done | Again:
         mine = possession(machine, host)
         if says_whose(mine):
+            chosen = Annotation.HOST_VERSION in machine.metadata.annotations
             machine = await self.records.write(machine, mine)
             self._lull.claimed(machine.key)
+            if chosen and asks_for_something_else(host, wanted_of(machine, self._defaults.resolve)):
+                self._say_that_it_stays(machine, _CHANGED_MEANWHILE)
         if (wait := self._lull.wait(machine.key)) > 0:
             return Again(wait, "others are being given their hosts")
         node = await self._joiner.join(machine, host)
-        machine = await self.records.write(machine, possession(machine, host))
+        mine = possession(machine, host)
+        machine = await self.records.write(machine, mine)
+        if says_replaced(mine):
+            self._recorder.record(
+                machine, type="Warning", reason="TargetReplaced", message=_REPLACED.format(host.key)
+            )
         await self._tell(machine, Found(host, node))
         return Done()
 
@@ -212,16 +238,14 @@ class Actuator:
             self._recorder.record(machine, type=news.type, reason=news.reason, message=news.message)
         return machine
 
-    def _say_that_it_stays(self, machine: Machine) -> None:
-        if machine.key in self.retargeted:
-            self.retargeted.discard(machine.key)
-            self._recorder.record(
-                machine,
-                type="Warning",
-                reason="TargetUnchanged",
-                message="spec.providerSpec.value says something else now about what is installed. The host of this Machine "
-                "keeps what it has; to have it installed anew, delete the Machine and make another.",
-            )
+    def _say_that_it_stays(self, machine: Machine, why: str) -> None:
+        self._recorder.record(
+            machine,
+            type="Warning",
+            reason="TargetUnchanged",
+            message=f"{why} The host of this Machine keeps what it has; to have it installed anew, delete the Machine and make "
+            "another.",
+        )
 
     def _stop_waiting(self, key: Key) -> None:
         self._waiting.leave(claimant(consumer_of_key(key)))

@@ -15,7 +15,7 @@ from typing import Final
 from ingot.api.baremetalhost import BareMetalHost
 from ingot.api.machine import Machine
 from ingot.api.meta import now
-from ingot.kube import Conflict, Invalid, NotFound
+from ingot.kube import REFUSALS, ApiError, Conflict, NotFound
 from ingot.machines.machine.linking import consumer_of, link_of
 from ingot.machines.machine.metrics import CLAIM_TIME, CLAIMS
 from ingot.machines.machine.records import Records
@@ -98,7 +98,10 @@ class Claimer:
             if chosen is None:
                 return NoHost(wanted)
             with self._pool.reserved(chosen.key):
-                machine = await self._records.write(machine, intention(machine, chosen, wanted.source))
+                if not (meant := intention(machine, chosen, wanted.source)):
+                    # What is wanted was read from a version that nothing guards otherwise.
+                    await self._records.still_as(machine)
+                machine = await self._records.write(machine, meant)
                 if (taken := await self._take(chosen, wanted)) is not None:
                     return taken if isinstance(taken, Unusable) else self._counted(machine, taken)
         return Crowded()
@@ -110,7 +113,7 @@ class Claimer:
         except (Conflict, NotFound):
             CLAIMS.labels("conflict").inc()
             return None
-        except Invalid as error:
+        except REFUSALS as error:
             CLAIMS.labels("refused").inc()
             return refused(host, error)
 
@@ -121,5 +124,5 @@ class Claimer:
         return Claimed(machine, host)
 
 
-def refused(host: BareMetalHost, error: Invalid) -> Unusable:
+def refused(host: BareMetalHost, error: ApiError) -> Unusable:
     return Unusable(f"BareMetalHost {host.key} cannot have what the Machine wants installed: {error.message}")

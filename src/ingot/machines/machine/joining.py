@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ingot.api.baremetalhost import BareMetalHost
 from ingot.api.core import NODES, Node
 from ingot.api.machine import Machine
-from ingot.kube import Client, Conflict, EventRecorder, Informer, Invalid, NotFound
+from ingot.kube import REFUSALS, Client, Conflict, EventRecorder, Informer, NotFound
 from ingot.machines.machine.nodes import addresses_to_go_by, node_of, node_patch, without_legacy_finalizer
 from ingot.machines.machine.telling import Found, runs_something, status_of
 
@@ -37,7 +37,7 @@ class Joiner:
             return node
         try:
             await self._patch(node, node_patch(machine, node))
-        except Invalid as error:
+        except REFUSALS as error:
             self._recorder.record(
                 machine,
                 type="Warning",

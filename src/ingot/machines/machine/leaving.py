@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from ingot.api.baremetalhost import Annotation, BareMetalHost, UnknownState
 from ingot.api.machine import FINALIZER, Machine
 from ingot.api.meta import Key
-from ingot.kube import Again, Conflict, Done, EventRecorder, NotFound
+from ingot.kube import REFUSALS, Again, Conflict, Done, EventRecorder, NotFound
 from ingot.machines.machine.claiming import hosts_of
 from ingot.machines.machine.joining import Joiner
 from ingot.machines.machine.linking import consumer_of, link_of
@@ -53,7 +53,12 @@ class Leaver:
             return Done()
         for host in hosts:
             await self._records.still_as(machine)
-            if not await self._give_back(machine, host):
+            try:
+                is_free = await self._give_back(machine, host)
+            except REFUSALS as error:
+                self._say_why(machine, f"{_waits(host)} {error.message}")
+                is_free = False
+            if not is_free:
                 return Again(LOOK_AGAIN, f"BareMetalHost {host.key} is being emptied")
         await self._pass_by(machine)
         await self._joiner.part(machine)
@@ -67,9 +72,7 @@ class Leaver:
             host = await self._patched(host, change)
             self._say(machine, "HostEmptied", f"BareMetalHost {host.key} is emptied, then given back.")
         if why := why_kept(host):
-            if why != self._told.get(machine.key):
-                self._told[machine.key] = why
-                self._say(machine, "HostNotEmptied", why, type="Warning")
+            self._say_why(machine, why)
             return False
         if not is_emptied(host):
             return False
@@ -104,6 +107,11 @@ class Leaver:
         finalizers = [name for name in machine.metadata.finalizers if name != FINALIZER]
         await self._records.write(machine, {"metadata": {"finalizers": finalizers}})
 
+    def _say_why(self, machine: Machine, why: str) -> None:
+        if why != self._told.get(machine.key):
+            self._told[machine.key] = why
+            self._say(machine, "HostNotEmptied", why, type="Warning")
+
     def _say(
         self, machine: Machine, reason: str, message: str, *, type: Literal["Normal", "Warning"] = "Normal"
     ) -> None:
@@ -117,7 +125,7 @@ def why_kept(host: BareMetalHost) -> str | None:
             return None
     except UnknownState as error:
         return str(error)
-    waits = f"BareMetalHost {host.key} is not emptied, and the Machine stays until it is:"
+    waits = _waits(host)
     if Annotation.PAUSED in host.metadata.annotations:
         return f"{waits} it is paused. Remove its annotation {Annotation.PAUSED}."
     if Annotation.DETACHED in host.metadata.annotations:
@@ -125,6 +133,10 @@ def why_kept(host: BareMetalHost) -> str | None:
     if host.status.error_message:
         return f"{waits} {host.status.error_message}"
     return None
+
+
+def _waits(host: BareMetalHost) -> str:
+    return f"BareMetalHost {host.key} is not emptied, and the Machine stays until it is:"
 
 
 def hooked(machine: Machine) -> list[str]:

@@ -13,8 +13,8 @@ from ingot.api.meta import Key
 
 QUIET: Final = 2.0
 """Seconds without a claim after which there is time for news."""
-LONGEST: Final = 30.0
-"""Seconds after which news come in any case."""
+LONGEST: Final = 60.0
+"""Seconds after which news come in any case: longer than a thousand Machines need to get their hosts, whoever got his first."""
 
 
 class Lull:

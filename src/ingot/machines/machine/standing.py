@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ingot.api.baremetalhost import BareMetalHost
+from ingot.api.installed import mark_of
 from ingot.api.machine import FINALIZER, Annotation, Machine
 from ingot.machines.machine.linking import Link, consumer_of, link_of, provider_id
 from ingot.machines.machine.telling import Lost
@@ -83,18 +84,28 @@ def stands(machine: Machine, host: BareMetalHost) -> bool:
 
 def possession(machine: Machine, host: BareMetalHost) -> dict[str, Any]:
     """The patch by which the Machine says that it has this host, and how that is getting on; empty where it says so."""
-    state = host.status.provisioning.state
-    patch = _marks(
-        machine,
-        {
-            Annotation.HOST: str(host.key),
-            Annotation.HOST_VERSION: None,
-            Annotation.INSTANCE_STATE: state,
-        },
-    )
-    if not machine.spec.provider_id:
-        patch["spec"] = {"providerID": provider_id(host)}
-    return patch
+    wanted: dict[Annotation, str | None] = {
+        Annotation.HOST: str(host.key),
+        Annotation.HOST_VERSION: None,
+        Annotation.INSTANCE_STATE: host.status.provisioning.state,
+        Annotation.TARGET_REPLACED: replacement(machine, host) or None,
+    }
+    if machine.spec.provider_id:
+        return _marks(machine, wanted)
+    # What the host runs from now on was decided by now, whoever carried it out.
+    wanted |= {Annotation.TARGET: _told(host) or None, Annotation.TARGET_REPLACED: None}
+    return {**_marks(machine, wanted), "spec": {"providerID": provider_id(host)}}
+
+
+def replacement(machine: Machine, host: BareMetalHost) -> str:
+    """The mark of what somebody told the Machine's host to run instead of what was decided; "" where nobody did."""
+    decided, found = machine.metadata.annotations.get(Annotation.TARGET, ""), _told(host)
+    return found if decided and found != decided else ""
+
+
+def decision(machine: Machine, mark: str) -> dict[str, Any]:
+    """The patch by which a Machine that has its host says that it is told this now; empty where it was told so before."""
+    return _marks(machine, {Annotation.TARGET: mark}) if machine.spec.provider_id else {}
 
 
 def loss(machine: Machine) -> dict[str, Any]:
@@ -108,6 +119,11 @@ def says_whose(patch: dict[str, Any]) -> bool:
     return "spec" in patch or "finalizers" in metadata or Annotation.HOST in metadata.get("annotations", {})
 
 
+def says_replaced(patch: dict[str, Any]) -> bool:
+    """Whether such a patch says that somebody has the host run something else."""
+    return bool(patch.get("metadata", {}).get("annotations", {}).get(Annotation.TARGET_REPLACED))
+
+
 def _marks(machine: Machine, wanted: dict[Annotation, str | None]) -> dict[str, Any]:
     found = machine.metadata
     annotations = {str(name): value for name, value in wanted.items() if found.annotations.get(name) != value}
@@ -115,6 +131,11 @@ def _marks(machine: Machine, wanted: dict[Annotation, str | None]) -> dict[str, 
     if FINALIZER not in found.finalizers and found.deletion_timestamp is None:
         metadata["finalizers"] = [*found.finalizers, FINALIZER]
     return {"metadata": metadata} if metadata else {}
+
+
+def _told(host: BareMetalHost) -> str:
+    """The mark of what is to be installed on the host; "" for nothing, and where somebody else installs."""
+    return "" if host.spec.externally_provisioned else mark_of(host.spec.image, host.spec.custom_deploy)
 
 
 def _what_became(machine: Machine, link: Link | None, linked: BareMetalHost | None) -> str:

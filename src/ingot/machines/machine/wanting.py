@@ -15,10 +15,12 @@ from ingot.machines.defaults import Resolved
 from ingot.machines.demands import UnusableSelector, demands_of
 from ingot.machines.machine.linking import consumer_of
 from ingot.machines.machine.telling import Unusable
-from ingot.machines.targets import Target
+from ingot.machines.targets import Target, difference
 
 Resolve = Callable[[BareMetalMachineProviderSpec], Resolved]
 _WHERE: Final = "spec.providerSpec.value"
+_INSTALLED: Final = frozenset({"image", "customDeploy", "userData"})
+"""The fields, of a provider spec and of a host, that say what is installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +76,16 @@ def keeping(host: BareMetalHost, wanted: Wanted) -> Target:
     return replace(wanted.target, network_data=host.spec.network_data, meta_data=host.spec.meta_data)
 
 
+def asks_for_something_else(host: BareMetalHost, wanted: Wanted | Unusable) -> bool:
+    """Whether the Machine of this host would have something else installed, if it could choose again."""
+    if isinstance(wanted, Unusable):
+        return True
+    return not _INSTALLED.isdisjoint(difference(host, keeping(host, wanted)).get("spec", ()))
+
+
 def is_another_target(one: Machine, other: Machine) -> bool:
     """Whether two provider specs differ in what is installed, and not merely in which hosts would do."""
     return any(
         (one.spec.provider_spec.value or {}).get(field) != (other.spec.provider_spec.value or {}).get(field)
-        for field in ("image", "customDeploy", "userData")
+        for field in _INSTALLED
     )

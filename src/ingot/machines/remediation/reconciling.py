@@ -8,7 +8,7 @@ deleted the host.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
@@ -16,17 +16,19 @@ from ingot.api.baremetalhost import BareMetalHost
 from ingot.api.core import NODES, Node
 from ingot.api.machine import MACHINES, Annotation, Machine
 from ingot.api.meta import Key, now
-from ingot.kube import Again, Client, Done, EventRecorder, Informer, Invalid, NotFound
+from ingot.kube import REFUSALS, Again, Client, Done, EventRecorder, Informer, NotFound
 from ingot.machines.machine.linking import consumer_of, link_of
 from ingot.machines.pool import Pool
 from ingot.machines.remediation.startup import time_to_start
 from ingot.machines.remediation.steps import (
     AT_ONCE,
+    GIVEN_UP,
     KEPT_OFF,
     BackUp,
     DeleteMachine,
     DeleteNode,
     Finish,
+    GiveUp,
     Rest,
     Restore,
     SetDeadline,
@@ -35,9 +37,11 @@ from ingot.machines.remediation.steps import (
     Stuck,
     SwitchOff,
     SwitchOn,
+    TakeBack,
     Wait,
     backed_up,
     finished,
+    given_up_for,
     is_kept_off_for_nobody,
     is_machine,
     marked_off,
@@ -87,7 +91,7 @@ class Remediator:
                 result = await self._take(step, sight)
             except NotFound as error:
                 result = Again(1.0, str(error))
-            except Invalid as error:
+            except REFUSALS as error:
                 result = self._stuck(machine, f"The API refuses it: {error.message}")
             if result is not None:
                 return result
@@ -107,7 +111,7 @@ class Remediator:
             machine = self._machines.get(Key(consumer.namespace, consumer.name))
         if is_kept_off_for_nobody(host, machine):
             with contextlib.suppress(NotFound):
-                await self._pool.patch(host, _kept_off(None))
+                await self._pool.patch(host, _annotated(KEPT_OFF, None))
         return Done()
 
     # What is known
@@ -151,7 +155,7 @@ class Remediator:
             case SetDeadline():
                 await self._patch(machine, marked_off(sight.at + await time_to_start(self._client, machine)))
             case SwitchOn() if host is not None:
-                await self._pool.patch(host, _kept_off(None))
+                await self._pool.patch(host, _annotated(KEPT_OFF, None))
                 self._tell(machine, "RemediationPowerOn", f"Switching BareMetalHost {host.key} on again")
             case Restore() if node is not None:
                 await self._restore(node, step)
@@ -159,18 +163,31 @@ class Remediator:
                 await self._patch(machine, finished())
                 if node is not None:
                     self._tell(machine, "Remediated", f"Node {node.metadata.name} is back")
+            case GiveUp() if host is not None:
+                return await self._if_unchanged(
+                    machine, lambda: self._pool.patch(host, _annotated(GIVEN_UP, given_up_for(machine)))
+                )
+            case TakeBack() if host is not None:
+                await self._pool.patch(host, _annotated(GIVEN_UP, None))
             case DeleteMachine(why):
                 return await self._delete_machine(machine, why)
         return None
 
-    async def _switch_off(self, seen: Machine, host: BareMetalHost) -> Again | None:
+    async def _switch_off(self, machine: Machine, host: BareMetalHost) -> Again | None:
+        again = await self._if_unchanged(
+            machine, lambda: self._pool.patch(host, _annotated(KEPT_OFF, AT_ONCE))
+        )
+        if again is None:
+            self._tell(machine, "RemediationStarted", f"Switching BareMetalHost {host.key} off")
+        return again
+
+    async def _if_unchanged(self, seen: Machine, act: Callable[[], Awaitable[object]]) -> Again | None:
         """Of a Machine that is well again, and of which only the cache has not heard yet, the host must not be touched."""
         machine = await self._client.get(MACHINES, seen.key)
         self._machines.observe(machine)
         if machine.metadata.resource_version != seen.metadata.resource_version:
             return Again(0.0, "the Machine is not what it was")
-        await self._pool.patch(host, _kept_off(AT_ONCE))
-        self._tell(machine, "RemediationStarted", f"Switching BareMetalHost {host.key} off")
+        await act()
         return None
 
     def _wait(self, machine: Machine, host: BareMetalHost | None, why: str) -> Again:
@@ -248,5 +265,5 @@ class Remediator:
         self._recorder.record(machine, type=type, reason=reason, message=message, controller=_VOICE)
 
 
-def _kept_off(value: str | None) -> dict[str, Any]:
-    return {"metadata": {"annotations": {KEPT_OFF: value}}}
+def _annotated(name: str, value: str | None) -> dict[str, Any]:
+    return {"metadata": {"annotations": {name: value}}}

@@ -17,16 +17,19 @@ from typing import Any, Final
 import msgspec
 
 from ingot.api.baremetalhost import Annotation as HostAnnotation
-from ingot.api.baremetalhost import BareMetalHost, OperationalStatus
+from ingot.api.baremetalhost import BareMetalHost, OperationalStatus, UnknownState
 from ingot.api.core import Node
 from ingot.api.installed import RUNS_A_SYSTEM
 from ingot.api.machine import MACHINES, Annotation, Machine
 from ingot.api.meta import ObjectReference
+from ingot.machines.vacancies import UNHEALTHY
 
 KEPT_OFF: Final = "reboot.metal3.io/capbm-requested-power-off"
 """On a host: keep it off, for remediation."""
 AT_ONCE: Final = '{"mode":"hard"}'
 """Its value: a machine that does not answer will not shut down if it is asked to."""
+GIVEN_UP: Final = UNHEALTHY[0]
+"""On a host: nobody is given it. The value says who gave it up."""
 _ROLE: Final = "machine.openshift.io/cluster-api-machine-role"
 _MASTER: Final = "master"
 
@@ -112,6 +115,16 @@ class Finish:
 
 
 @dataclass(frozen=True, slots=True)
+class GiveUp:
+    """Mark the host, so that nobody is given it before a person has looked at it: it would be installed for ever, in vain."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakeBack:
+    """The Node came after all: take that mark off the host again."""
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteMachine:
     """The Node did not come back: have another host installed in its place."""
 
@@ -129,6 +142,8 @@ Step = (
     | SwitchOn
     | Restore
     | Finish
+    | GiveUp
+    | TakeBack
     | DeleteMachine
 )
 
@@ -199,7 +214,7 @@ def _while_kept_off(sight: Sight, host: BareMetalHost) -> Step:
 
 def _while_starting(sight: Sight, host: BareMetalHost) -> Step:
     if sight.node is not None and sight.node.metadata.deletion_timestamp is None:
-        return _restoring(sight.machine, sight.node)
+        return _restoring(sight, sight.node)
     deadline = deadline_of(sight.machine)
     if deadline is None:
         return SetDeadline()
@@ -210,8 +225,12 @@ def _while_starting(sight: Sight, host: BareMetalHost) -> Step:
             f"The Node was not back by {_time(deadline)}, and the Machine is not replaced, because {why}. Look at the console "
             f"of BareMetalHost {host.key}; delete the Machine by hand if it is to have another host."
         )
+    if not is_marked(host):
+        return GiveUp()
     return DeleteMachine(
-        f"The Node was not back by {_time(deadline)}: the Machine is deleted, so that another one takes its place"
+        f"The Node was not back by {_time(deadline)}: the Machine is deleted, so that another one takes its place. "
+        f"BareMetalHost {host.key} is marked as unhealthy, and nobody is given it: look at it, then remove its annotation "
+        f"{_mark_on(host)}."
     )
 
 
@@ -221,18 +240,24 @@ def _if_withdrawn(sight: Sight) -> Step:
     if machine.metadata.deletion_timestamp is not None or not is_concerned(machine):
         return Rest()
     if not any(_backup(machine.metadata.annotations)):
-        return Finish()
+        return _finishing(sight)
     if sight.node is None or sight.node.metadata.deletion_timestamp is not None:
         return Wait("the Node is not there yet")
-    return _restoring(machine, sight.node)
+    return _restoring(sight, sight.node)
 
 
-def _restoring(machine: Machine, node: Node) -> Step:
-    labels, annotations = _backup(machine.metadata.annotations)
+def _restoring(sight: Sight, node: Node) -> Step:
+    labels, annotations = _backup(sight.machine.metadata.annotations)
     missing = Restore(
         _missing(_read(labels), node.metadata.labels), _missing(_read(annotations), node.metadata.annotations)
     )
-    return missing if missing.labels or missing.annotations else Finish()
+    return missing if missing.labels or missing.annotations else _finishing(sight)
+
+
+def _finishing(sight: Sight) -> Step:
+    mine = given_up_for(sight.machine)
+    is_mine = sight.host is not None and sight.host.metadata.annotations.get(GIVEN_UP) == mine
+    return TakeBack() if is_mine else Finish()
 
 
 def why_kept(machine: Machine, host: BareMetalHost) -> str | None:
@@ -257,9 +282,29 @@ def _out_of_hands(host: BareMetalHost) -> str | None:
         return f"BareMetalHost {host.key} is detached"
     if host.spec.disable_power_off:
         return f"BareMetalHost {host.key} is never to be switched off (spec.disablePowerOff)"
-    if host.state not in RUNS_A_SYSTEM:
-        return f"BareMetalHost {host.key} is {host.state or 'new'} and runs nothing yet"
+    try:
+        state = host.state
+    except UnknownState as error:
+        return str(error).rstrip(".")
+    if state not in RUNS_A_SYSTEM:
+        return f"BareMetalHost {host.key} is {state or 'new'} and runs nothing yet"
     return None
+
+
+# What is written on a host that is given up
+
+
+def given_up_for(machine: Machine) -> str:
+    return f"the Node of Machine {machine.key} did not come back"
+
+
+def is_marked(host: BareMetalHost) -> bool:
+    """Whether nobody is given it, whoever saw to that."""
+    return any(name in host.metadata.annotations for name in UNHEALTHY)
+
+
+def _mark_on(host: BareMetalHost) -> str:
+    return next(name for name in UNHEALTHY if name in host.metadata.annotations)
 
 
 # What is written on the Machine

@@ -77,7 +77,8 @@ def machines(
     made = Running()
     if hosts is None:
         hosts = made.informed_by(host_informer(client, namespace=settings.namespace))
-    pool, waiting = Pool(client, hosts), WaitingList(hosts)
+    pool = Pool(client, hosts)
+    waiting = WaitingList(hosts, pool)
     _add_machines(made, client, recorder, settings, hosts, pool, waiting)
     _add_claims(made, client, recorder, settings, hosts, pool, waiting)
     return made

@@ -108,11 +108,12 @@ class Operator:
             self.secrets,
             hardware,
         ]
-        self.waiting = WaitingList(self.hosts)
+        pool = Pool(pen, self.hosts)
+        self.waiting = WaitingList(self.hosts, pool)
         self.controller = controller(
             pen,
             recorder,
-            Pool(pen, self.hosts),
+            pool,
             hosts=self.hosts,
             waiting=self.waiting,
             claims=self.claims,

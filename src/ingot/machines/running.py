@@ -152,6 +152,7 @@ def _add_claims(
             namespaces=made.informed_by(Informer(client, NAMESPACES)),
             secrets=made.informed_by(claims.secret_informer(client, namespace=namespace)),
             hardware=made.informed_by(Informer(client, metadata_of(HARDWARE_DATA), namespace=namespace)),
+            namespace=namespace,
             workers=settings.workers,
         )
     )

@@ -16,12 +16,13 @@ from ingot.api.meta import Key
 from ingot.api.wire import wire
 from ingot.kube import Again, Conflict, Done, EventRecorder, Invalid, NotFound
 from ingot.machines.claims import reboots
-from ingot.machines.claims.data import BadSecret, Role
+from ingot.machines.claims.data import BadSecret
+from ingot.machines.claims.deserted import Deserted
 from ingot.machines.claims.hardware import HardwareCopies
 from ingot.machines.claims.leaving import let_hosts_go
 from ingot.machines.claims.linking import named_host
 from ingot.machines.claims.secrets import NameTaken, SecretCopies
-from ingot.machines.claims.taking import TRIES, Found, Taker, target_of
+from ingot.machines.claims.taking import TRIES, Found, Taker, what_changes
 from ingot.machines.claims.telling import (
     BAD_SECRETS,
     Reason,
@@ -35,7 +36,6 @@ from ingot.machines.claims.telling import (
 )
 from ingot.machines.claims.writing import ClaimWriter
 from ingot.machines.pool import Pool
-from ingot.machines.targets import difference
 
 LOOK_AGAIN: Final = 60.0
 """Seconds, for what has no news of its own."""
@@ -55,6 +55,7 @@ class ClaimReconciler:
         taker: Taker,
         copies: SecretCopies,
         hardware: HardwareCopies,
+        deserted: Deserted,
     ) -> None:
         self._recorder = recorder
         self._pool = pool
@@ -62,6 +63,7 @@ class ClaimReconciler:
         self._taker = taker
         self._copies = copies
         self._hardware = hardware
+        self._deserted = deserted
         self.hostless: Final[set[Key]] = set()
         """Claims that have no host, and would like to hear of whatever lets them have one."""
 
@@ -70,7 +72,7 @@ class ClaimReconciler:
         for _ in range(TRIES):
             if claim is None:
                 self._forget(key)
-                return Done()
+                return await self._deserted.look_after(key)
             try:
                 return await self._look(claim)
             except (Conflict, NotFound):
@@ -83,6 +85,7 @@ class ClaimReconciler:
             return await self._leave(claim)
         claim = await self._writer.hold(claim)
         found = await self._taker.find(claim)
+        await self._deserted.let_go_beside(claim, found.host.key if found is not None else None)
         return await (self._keep(found.claim, found.host) if found is not None else self._take(claim))
 
     def _forget(self, key: Key) -> None:
@@ -158,7 +161,9 @@ class ClaimReconciler:
             return claim, host, no(Reason.NOT_SYNCED, _REFUSED)
         claim = await self._writer.annotate(claim, reboots.numbered(claim))
         try:
-            host = await self._change(claim, host, what_changes(claim, host, secrets))
+            host = await self._change(
+                claim, host, what_changes(claim, host, secrets, reboots.on_host(claim, host))
+            )
         except Invalid as error:
             self._tell_host(host.key, error)
             return claim, host, no(Reason.NOT_SYNCED, _REFUSED)
@@ -197,7 +202,7 @@ class ClaimReconciler:
         self._taker.forget(claim.key)
         if FINALIZER not in claim.metadata.finalizers:
             return Done()
-        host = await let_hosts_go(self._pool, self._writer, claim)
+        host = await let_hosts_go(self._pool, self._writer, claim, self._taker.own(claim))
         if host is not None:
             fault = fault_of(host)
             message = "The claim is being deleted; its host is emptied first."
@@ -216,14 +221,6 @@ def broken_rules(claim: HostClaim) -> str:
     """What is wrong with the claim as it is written; "" when nothing is. The webhook of a cluster may be off."""
     errors = check(HOST_CLAIMS.group, HOST_CLAIMS.kind, wire(claim), None)
     return "; ".join(str(error) for error in errors)
-
-
-def what_changes(claim: HostClaim, host: BareMetalHost, secrets: Mapping[Role, Key]) -> dict[str, Any]:
-    annotations = reboots.on_host(claim, host)
-    return {
-        **difference(host, target_of(claim, host, secrets)),
-        **({"metadata": {"annotations": annotations}} if annotations else {}),
-    }
 
 
 def _is_associated(claim: HostClaim) -> bool:

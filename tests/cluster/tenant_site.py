@@ -1,5 +1,5 @@
 """A site with tenants, on a real Kubernetes with its access control: hosts in one namespace, tenants in others, and everybody
-with an identity of his own that may do what the manifests in `deploy/rbac` let him.
+with an identity of his own that may do what the manifests in `deploy` let him.
 
 The API is as strict as OpenShift's: it also checks who gives an object an owner. The operator is a process under its own
 ServiceAccount, with demo machines behind it. Who has which role is set up here as `deploy/rbac/examples` shows it.
@@ -28,7 +28,7 @@ from ingot.api.crd import all_crds
 from ingot.embedded.server import kubeconfig
 from ingot.trust import Secret
 
-RBAC: Final = Path(__file__).parents[2] / "deploy/rbac"
+DEPLOY: Final = Path(__file__).parents[2] / "deploy"
 INGOT: Final = str(Path(sys.executable).with_name("ingot"))
 STRICT: Final = ("--enable-admission-plugins=OwnerReferencesPermissionEnforcement",)
 PATIENCE: Final = 120
@@ -189,7 +189,7 @@ def site(folder: Path) -> Iterator[Site]:
     plane = ControlPlane.start(folder / "plane", crds=all_crds(), api_server_options=STRICT)
     try:
         made = Site(plane, folder)
-        made.kubectl("apply", "-f", str(RBAC))
+        made.kubectl("apply", "-f", str(DEPLOY / "rbac"), "-f", str(DEPLOY / "admission"))
         made.kubectl("create", "namespace", RACKS)
         yield made
     finally:

@@ -187,6 +187,19 @@ def test_a_tenant_cannot_speak_for_another(town: Town) -> None:
         town.site.kubectl("get", "bmh", "-n", RACKS, as_who=town.team_a)
 
 
+@pytest.mark.parametrize("left", [[], None, ["example.com/mine"]], ids=["none", "null", "another"])
+def test_a_tenant_cannot_take_the_finalizer_off_a_claim(town: Town, left: list[str] | None) -> None:
+    """The claim would be gone at once, and its host would run on outside any quota."""
+    path = f"{OURS}/namespaces/team-a/hostclaims/web"
+    assert town.site.answer(town.team_a, "PATCH", path, {"metadata": {"finalizers": left}}) == FORBIDDEN
+    # Everything else of it is his.
+    kept = town.site.get("hostclaim/web", "-n", "team-a", as_who=town.team_a)["metadata"]["finalizers"]
+    assert kept == ["metal3.io/hostclaim"]
+    more = {"metadata": {"finalizers": [*kept, "example.com/mine"], "annotations": {"note": "mine"}}}
+    assert town.site.answer(town.team_a, "PATCH", path, more) == 200
+    assert town.site.answer(town.team_a, "PATCH", path, {"metadata": {"finalizers": kept}}) == 200
+
+
 def test_who_is_in_no_policy_gets_no_host_and_is_told_so(town: Town) -> None:
     mine = ("-n", "team-c")
     town.site.wait("condition=Associated=false", "hostclaim/web", *mine, as_who=town.team_c)
@@ -219,7 +232,7 @@ def test_an_auditor_reads_hosts_and_claims_and_no_secret_and_changes_nothing(tow
 
 
 def test_a_tenant_lets_go_and_nothing_of_his_is_left_beside_the_host(town: Town) -> None:
-    """Comes last: the host goes to whoever claims next."""
+    """Comes late: the host goes to whoever claims next."""
     here, had = town.site, _host_of(town.site, "team-b")
     name, copied = had["metadata"]["name"], had["spec"]["userData"]["name"]
     here.kubectl("delete", "hostclaim/web", "-n", "team-b", "--timeout=120s", as_who=town.team_b)
@@ -229,4 +242,25 @@ def test_a_tenant_lets_go_and_nothing_of_his_is_left_beside_the_host(town: Town)
         lambda: f"secret/{copied}" not in here.kubectl("get", "secrets", "-n", RACKS, "-o", "name").split()
     )
     here.until(lambda: here.get("hardwaredata", "-n", "team-b", as_who=town.team_b)["items"] == [])
+    assert here.refusals() == []
+
+
+def test_a_host_whose_claim_an_administrator_tears_away_is_emptied_and_released(town: Town) -> None:
+    """Comes last. Whoever may do everything may do this, and the tenant's system does not run on."""
+    here, had = town.site, _host_of(town.site, "team-a")
+    name, mine = had["metadata"]["name"], ("-n", "team-a")
+    path = f"{OURS}/namespaces/team-a/hostclaims/web"
+    here.kubectl("annotate", f"bmh/{name}", "-n", RACKS, "baremetalhost.metal3.io/paused=")
+    here.kubectl("delete", "hostclaim/web", *mine, "--wait=false", as_who=town.team_a)
+    # It waits for its host, and the tenant has to.
+    assert here.answer(town.team_a, "PATCH", path, {"metadata": {"finalizers": []}}) == FORBIDDEN
+    here.kubectl("patch", "hostclaim/web", *mine, "--type=merge", '-p={"metadata":{"finalizers":[]}}')
+    here.kubectl("annotate", f"bmh/{name}", "-n", RACKS, "baremetalhost.metal3.io/paused-")
+    here.until(lambda: "consumerRef" not in here.get(f"bmh/{name}", "-n", RACKS)["spec"])
+    freed = here.get(f"bmh/{name}", "-n", RACKS)
+    assert "image" not in freed["spec"]
+    assert freed["status"]["provisioning"]["state"] in ("preparing", "available")
+    assert f"secret/{town.copied}" not in here.kubectl("get", "secrets", "-n", RACKS, "-o", "name").split()
+    told = [one["reason"] for one in here.get("events", "-n", RACKS)["items"]]
+    assert "ConsumerGone" in told
     assert here.refusals() == []

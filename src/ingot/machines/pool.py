@@ -36,6 +36,7 @@ class Pool:
         self._client = client
         self._hosts = hosts
         self._reserved: set[Key] = set()
+        self._heirs: list[Callable[[Key], None]] = []
 
     def get(self, key: Key) -> BareMetalHost | None:
         return self._hosts.get(key)
@@ -66,6 +67,15 @@ class Pool:
             yield
         finally:
             self._reserved.discard(key)
+            for heir in self._heirs:
+                heir(key)
+
+    def is_reserved(self, key: Key) -> bool:
+        return key in self._reserved
+
+    def when_not_reserved(self, heir: Callable[[Key], None]) -> None:
+        """Have it told of every host that was reserved and is not any more, whether it was taken or not."""
+        self._heirs.append(heir)
 
     async def make(self, host: BareMetalHost, target: Target) -> BareMetalHost:
         """Have the host be the target's, by one patch of the version that was looked at; raises `Conflict` when it is older."""

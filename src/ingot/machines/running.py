@@ -77,7 +77,8 @@ def machines(
     made = Running()
     if hosts is None:
         hosts = made.informed_by(host_informer(client, namespace=settings.namespace))
-    pool, waiting = Pool(client, hosts), WaitingList(hosts)
+    pool = Pool(client, hosts)
+    waiting = WaitingList(hosts, pool)
     _add_machines(made, client, recorder, settings, hosts, pool, waiting)
     _add_claims(made, client, recorder, settings, hosts, pool, waiting)
     return made
@@ -151,6 +152,7 @@ def _add_claims(
             namespaces=made.informed_by(Informer(client, NAMESPACES)),
             secrets=made.informed_by(claims.secret_informer(client, namespace=namespace)),
             hardware=made.informed_by(Informer(client, metadata_of(HARDWARE_DATA), namespace=namespace)),
+            namespace=namespace,
             workers=settings.workers,
         )
     )

@@ -2,8 +2,9 @@
 
 A host that becomes vacant, or gets other labels while it is, wakes the one that has waited longest of those it fits: as many
 are woken as there are hosts to be had, never all of them for one. Who was woken and took another host, or none, hands its chance
-on to the next; nobody is woken twice for the same vacancy. Whatever is missed all the same (what somebody may have can change
-without any host changing) is caught by looking again after half a minute, as Metal3 does.
+on to the next; nobody is woken twice for the same vacancy. A host that somebody here asked for and did not take was vacant all
+the time, and those who looked meanwhile did not see it: it is offered then. Whatever is missed all the same (what somebody may
+have can change without any host changing) is caught by looking again after half a minute, as Metal3 does.
 
 Belongs to one event loop, and nothing here waits: whoever finds no host and enters in the same breath misses no host.
 """
@@ -19,6 +20,7 @@ from prometheus_client import Gauge
 from ingot.api.baremetalhost import BareMetalHost
 from ingot.api.meta import Key
 from ingot.kube import Again, Change, Informer
+from ingot.machines.pool import Pool
 from ingot.machines.vacancies import why_taken
 
 LOOK_AGAIN: Final = 30.0
@@ -44,12 +46,14 @@ class _Place:
 class WaitingList:
     """Places are told apart by who has them, as `vacancies.claimant` says it."""
 
-    def __init__(self, hosts: Informer[BareMetalHost]) -> None:
+    def __init__(self, hosts: Informer[BareMetalHost], pool: Pool) -> None:
         self._hosts = hosts
+        self._pool = pool
         self._line: dict[str, _Place] = {}
         self._asked: dict[Key, set[str]] = {}
         """For each vacant host, those who were woken for it."""
         hosts.subscribe(self._changed)
+        pool.when_not_reserved(self._hand_on)
 
     def __len__(self) -> int:
         return len(self._line)
@@ -66,7 +70,11 @@ class WaitingList:
         else:
             missed, place.woken_for = place.woken_for, None
             place.fits, place.wake = fits, wake
-            self._hand_on(missed)
+            if missed is not None and self._pool.is_reserved(missed):
+                # It did not see the host that it was woken for, and is asked again if that is not taken.
+                self._asked.get(missed, set()).discard(who)
+            else:
+                self._hand_on(missed)
         return Again(LOOK_AGAIN, "no host can be had")
 
     def leave(self, who: str) -> None:

@@ -57,6 +57,8 @@ class Reader:
     places: tuple[str, ...]
     told: Mapping[str, tuple[Resource[Any], ...]] = field(default_factory=dict)
     """By the expression and the module in which it stands: `cli/parts/x.py kind`."""
+    kinds: set[Resource[Any]] = field(default_factory=set, init=False)
+    """Those that were found."""
 
     def needs(self) -> set[Need]:
         self._modules = {path: ast.parse(path.read_text()) for path in self._paths()}
@@ -76,6 +78,7 @@ class Reader:
                 continue
             arguments = call.args[1:] if verb == "Informer" else call.args
             for kind in self._kinds(arguments[0], path, function):
+                self.kinds.add(kind)
                 for subresource in self._subresources(call):
                     yield from (Need(done, named(kind, subresource)) for done in VERBS[verb])
 

@@ -9,9 +9,10 @@ import pytest
 import yaml
 from rbac_needs import Need, Reader, named
 
-from ingot.api.core import NAMESPACES
+from ingot.api.core import NAMESPACES, NODES
 from ingot.api.crd import DEFINITIONS
 from ingot.api.firmwareschema import FIRMWARE_SCHEMAS
+from ingot.api.hostclaim import FINALIZER
 from ingot.api.meta import Object, Resource
 from ingot.api.preprovisioningimage import PREPROVISIONING_IMAGES
 from ingot.cli.operator import LEASES
@@ -37,6 +38,11 @@ ROLES: Final[dict[str, Reader]] = {
     "ingot-leader": Reader(("kube/election",)),
 }
 """Which code each role is for."""
+BESIDE: Final = {"ingot-machines": ("ingot-machines-cluster", "ingot-defaults")}
+"""What a role does not hold because it is bound elsewhere: in the whole cluster, and where its defaults are."""
+FINALIZERS: Final = "hostclaims.metal3.io/finalizers"
+ASKED_BY_POLICY: Final = {Need("update", FINALIZERS)}
+"""No call of ours: the policy in `deploy/admission` asks whether somebody may do this."""
 
 
 def documents(*names: str) -> list[dict[str, Any]]:
@@ -65,11 +71,36 @@ def _subresource(resource: str) -> str:
 
 @pytest.mark.parametrize("name", sorted(ROLES))
 def test_a_role_of_the_operator_allows_what_its_code_does_and_nothing_else(name: str) -> None:
-    # The default of the cluster is in one namespace, and has a role there.
-    may = granted(name, "ingot-defaults") if name == "ingot-machines" else granted(name)
+    may = granted(name, *BESIDE.get(name, ())) - ASKED_BY_POLICY
     needs = ROLES[name].needs()
     assert needs - may == set(), "the code does what the role does not allow"
     assert may - needs == set(), "the role allows what no code does"
+
+
+def test_what_belongs_to_the_whole_cluster_is_a_role_of_its_own() -> None:
+    """So that all the rest can be bound in the one namespace that an operator looks after."""
+    ROLES["ingot-machines"].needs()
+    of_cluster = {named(kind) for kind in ROLES["ingot-machines"].kinds if not kind.namespaced}
+    assert of_cluster >= {named(NAMESPACES), named(NODES)}
+    assert {need.what for need in granted("ingot-machines-cluster")} == of_cluster
+    for name in ("ingot-hosts", "ingot-images", "ingot-machines"):
+        assert not {need.what for need in granted(name)} & of_cluster, name
+    for name in ("ingot-hosts", "ingot-images"):
+        ROLES[name].needs()
+        assert all(kind.namespaced for kind in ROLES[name].kinds), name
+
+
+def test_the_finalizer_of_claims_is_kept_by_a_policy_that_asks_for_a_right_the_operator_alone_has() -> None:
+    (policy, binding) = yaml.safe_load_all((FOLDER.parent / "admission/claims.yaml").read_text())
+    said = " ".join(one["expression"] for one in policy["spec"]["matchConditions"])
+    assert said.count(f"'{FINALIZER}'") == 2
+    assert policy["spec"]["failurePolicy"] == "Fail"
+    (asks,) = policy["spec"]["validations"]
+    for word in ("group('metal3.io')", "resource('hostclaims')", "subresource('finalizers')", "'update'"):
+        assert word in asks["expression"]
+    assert binding["spec"] == {"policyName": policy["metadata"]["name"], "validationActions": ["Deny"]}
+    may = {name for name in roles() if Need("update", FINALIZERS) in granted(name)}
+    assert may == {"ingot-machines"}
 
 
 def test_what_a_cluster_asks_of_those_who_give_owners_is_a_role_of_its_own() -> None:

@@ -24,6 +24,7 @@ from ingot.api.meta import Condition, Key, Object, Resource
 from ingot.embedded.server import Running
 from ingot.kube import Again, Client, Done, EventRecorder, Informer, NotFound, metadata_of
 from ingot.machines.claims import claim_informer, controller, secret_informer
+from ingot.machines.claims.deserted import SETTLED
 from ingot.machines.pool import Pool, host_informer
 from ingot.machines.waiting import WaitingList
 
@@ -92,7 +93,7 @@ class Pen(Client):
 class Operator:
     """One process that looks after claims."""
 
-    def __init__(self, pen: Pen, recorder: EventRecorder) -> None:
+    def __init__(self, pen: Pen, recorder: EventRecorder, *, settled: float) -> None:
         self.pen = pen
         self.hosts = host_informer(pen)
         self.claims = claim_informer(pen)
@@ -108,11 +109,12 @@ class Operator:
             self.secrets,
             hardware,
         ]
-        self.waiting = WaitingList(self.hosts)
+        pool = Pool(pen, self.hosts)
+        self.waiting = WaitingList(self.hosts, pool)
         self.controller = controller(
             pen,
             recorder,
-            Pool(pen, self.hosts),
+            pool,
             hosts=self.hosts,
             waiting=self.waiting,
             claims=self.claims,
@@ -120,6 +122,7 @@ class Operator:
             namespaces=namespaces,
             secrets=self.secrets,
             hardware=hardware,
+            settled=settled,
         )
         self._listening: list[asyncio.Task[None]] = []
         self._working: asyncio.Task[None] | None = None
@@ -166,12 +169,20 @@ class Room:
 
     @asynccontextmanager
     async def operator(
-        self, *, works: bool = True, writes: int | None = None, unheard: bool = False
+        self,
+        *,
+        works: bool = True,
+        writes: int | None = None,
+        unheard: bool = False,
+        settled: float = SETTLED,
     ) -> AsyncIterator[Operator]:
-        """One that works by itself, or pass by pass; one that dies after so many writes."""
+        """One that works by itself, or pass by pass; one that dies after so many writes.
+
+        `settled`: for how many seconds a claim has to be gone before its host is let go.
+        """
         async with Pen.from_kubeconfig(self._kubeconfig) as pen, EventRecorder(self.client) as recorder:
             pen.begin(writes=writes, unheard=unheard)
-            operator = Operator(pen, recorder)
+            operator = Operator(pen, recorder, settled=settled)
             await operator.listen()
             if works:
                 operator.work()
@@ -180,9 +191,9 @@ class Room:
             finally:
                 await operator.kill()
 
-    async def rest(self, key: Key, *, most: int = 8) -> None:
+    async def rest(self, key: Key, *, most: int = 8, settled: float = SETTLED) -> None:
         """Another operator, which knows what is there when it begins, looks at the claim until it has nothing to write."""
-        async with self.operator(works=False) as operator:
+        async with self.operator(works=False, settled=settled) as operator:
             for _ in range(most):
                 before = len(operator.pen.written)
                 await operator.once(key)
@@ -256,6 +267,11 @@ class Room:
         """The Secrets beside the hosts."""
         return (await self.client.list(SECRETS, namespace=self.racks)).items
 
+    async def another_namespace(self) -> str:
+        name = f"cellar-{self.racks}"
+        await self.client.create(NAMESPACES, {"metadata": {"name": name}})
+        return name
+
     # The tenant
 
     async def secret(self, name: str, *, type: str = "Opaque", namespace: str = "", **values: str) -> Key:
@@ -282,6 +298,14 @@ class Room:
 
     async def annotate(self, key: Key, **annotations: str | None) -> None:
         await self.client.patch(HOST_CLAIMS, key, {"metadata": {"annotations": annotations}})
+
+    async def tear_away(self, key: Key) -> None:
+        """Delete the claim, and take its finalizer off so that it goes at once."""
+        await self.client.patch(HOST_CLAIMS, key, {"metadata": {"finalizers": None}})
+        await self.client.delete(HOST_CLAIMS, key)
+        with suppress(NotFound):
+            # Somebody held it a moment before it was deleted.
+            await self.client.patch(HOST_CLAIMS, key, {"metadata": {"finalizers": None}})
 
     async def get(self, key: Key) -> HostClaim:
         return await self.client.get(HOST_CLAIMS, key)
@@ -346,6 +370,16 @@ class Room:
 
 def condition(claim: HostClaim, kind: str) -> Condition | None:
     return next((found for found in claim.status.conditions if found.type == kind), None)
+
+
+def consumer(room: Room, claim: str) -> dict[str, str]:
+    """As somebody writes it on a host by hand."""
+    return {
+        "apiVersion": "metal3.io/v1alpha1",
+        "kind": "HostClaim",
+        "name": claim,
+        "namespace": room.tenant,
+    }
 
 
 async def _end(tasks: list[asyncio.Task[None]]) -> None:

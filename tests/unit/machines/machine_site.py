@@ -86,11 +86,12 @@ class Operator:
         self.nodes = node_informer(pen)
         defaults = defaults_informer(pen, room.namespace)
         self._informers: list[Informer[Any]] = [self.hosts, self.machines, self.nodes, defaults]
-        self.waiting = WaitingList(self.hosts)
+        pool = Pool(pen, self.hosts)
+        self.waiting = WaitingList(self.hosts, pool)
         self.controller = controller(
             pen,
             recorder,
-            Pool(pen, self.hosts),
+            pool,
             machines=self.machines,
             hosts=self.hosts,
             nodes=self.nodes,

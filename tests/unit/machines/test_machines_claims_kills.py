@@ -326,10 +326,43 @@ async def test_a_claim_that_did_not_take_its_host_before_the_policy_went_does_no
     assert await room.hosts_of(claim) == []
     found = condition(await room.get(claim), "Associated")
     assert found is not None
-    assert "any more" in found.message
+    assert "No HostDeployPolicy" in found.message
     await room.policy("another")
     await room.rest(claim)
     assert await room.hosts_of(claim) == ["h1"]
+
+
+async def test_a_claim_that_may_not_have_the_host_it_meant_to_take_takes_one_that_it_may(room: Room) -> None:
+    policy = await room.policy()
+    await room.secret("words", userData="one")
+    await room.host("h1")
+    claim = await room.claim(userData={"name": "words"})
+    assert await dies(room, claim, writes=3, unheard=False)
+    cellar = await room.another_namespace()
+    await room.policy(namespace=cellar)
+    await room.host("h2", namespace=cellar)
+    await room.client.delete(HOST_DEPLOY_POLICIES, policy)
+    await room.rest(claim)
+    assert await room.hosts_of(claim) == ["h2"]
+    assert await room.copies() == []
+
+
+async def test_a_late_patch_does_not_take_the_host_that_a_claim_may_not_have_any_more(room: Room) -> None:
+    policy = await room.policy()
+    await room.host("h1")
+    claim = await room.claim()
+    async with room.operator(works=False) as slow:
+        slow.pen.slow_at = 2
+        taking = asyncio.create_task(slow.once(claim))
+        await slow.pen.is_slow.wait()
+        cellar = await room.another_namespace()
+        await room.policy(namespace=cellar)
+        await room.host("h2", namespace=cellar)
+        await room.client.delete(HOST_DEPLOY_POLICIES, policy)
+        await room.rest(claim)
+        slow.pen.go_on.set()
+        await taking
+    assert await room.hosts_of(claim) == ["h2"]
 
 
 async def test_copies_beside_a_host_that_was_not_taken_are_removed(room: Room) -> None:

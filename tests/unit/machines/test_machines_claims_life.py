@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from claims_room import IMAGE, OTHER_IMAGE, Room, condition, opened
+from claims_room import IMAGE, OTHER_IMAGE, Room, condition, consumer, opened
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost
-from ingot.api.core import NAMESPACES
+from ingot.api.core import NAMESPACES, SECRETS
 from ingot.api.hardwaredata import HARDWARE_DATA
 from ingot.api.hostclaim import FINALIZER, HOST_CLAIMS
 from ingot.api.hostdeploypolicy import HOST_DEPLOY_POLICIES
 from ingot.api.meta import Key
 from ingot.embedded.server import Running
+from ingot.machines.waiting import LOOK_AGAIN
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -205,8 +207,7 @@ async def test_a_namespace_that_gets_the_label_of_a_policy_may_claim_at_once(roo
 async def test_hosts_of_a_namespace_that_says_nothing_are_not_given_away(room: Room) -> None:
     """The tenant asks for them by name, and is told the same whether there are any or not."""
     await room.policy()
-    cellar = f"cellar-{room.racks}"
-    await room.client.create(NAMESPACES, {"metadata": {"name": cellar}})
+    cellar = await room.another_namespace()
     await room.host(namespace=cellar)
     async with room.operator():
         there = await room.claim("c1", hostSelector={"inNamespace": cellar})
@@ -258,6 +259,50 @@ async def test_a_status_that_names_a_host_which_the_tenant_may_not_have_gets_nob
         await room.until_gone(claim)
     left = await room.get_host(host)
     assert url(left) == (IMAGE["url"] if taken else "")
+
+
+@pytest.mark.parametrize("may", [False, True], ids=["no policy", "not asked for"])
+async def test_a_host_that_somebody_elsewhere_gives_to_a_claim_gets_nothing_of_the_tenant(
+    room: Room, may: bool
+) -> None:
+    """Whoever has hosts of his own could write the name of any claim on them."""
+    await room.policy()
+    cellar = await room.another_namespace()
+    if may:
+        await room.policy(namespace=cellar)
+    given = await room.host("given", namespace=cellar, consumerRef=consumer(room, "c1"))
+    await room.host("h1")
+    await room.secret("words", userData="of the tenant")
+    async with room.operator():
+        claim = await room.claim(
+            userData={"name": "words"}, hostSelector={"inNamespace": room.racks if may else ""}
+        )
+        await room.until_told(claim, "Synchronized", "True")
+        place = (await room.get(claim)).status.bare_metal_host
+        assert place is not None
+        assert Key(place.namespace, place.name) == Key(room.racks, "h1")
+        assert (await room.client.list(SECRETS, namespace=cellar)).items == []
+        await room.client.delete(HOST_CLAIMS, claim)
+        # What it never had keeps it no longer.
+        await room.bring(given, "provisioned")
+        await room.until_gone(claim)
+    assert not is_free(await room.get_host(given))
+
+
+async def test_a_host_that_is_not_taken_after_all_goes_to_who_waits_for_it_at_once(room: Room) -> None:
+    await room.policy()
+    async with room.operator() as operator:
+        operator.pen.slow_at = 1
+        host, first = await room.host(), await room.claim()
+        # It is about to say which host it takes.
+        await operator.pen.is_slow.wait()
+        operator.pen.slow_at = None
+        second = await room.claim("c2", image=OTHER_IMAGE)
+        await room.until_told(second, "Associated", "False", "1 host is claimed already")
+        await room.client.delete(HOST_CLAIMS, first)
+        operator.pen.go_on.set()
+        async with asyncio.timeout(LOOK_AGAIN - 3):
+            await room.until_host(host, lambda found: url(found) == OTHER_IMAGE["url"])
 
 
 async def test_a_policy_that_cannot_be_used_says_so_and_lets_nobody(room: Room) -> None:
@@ -448,14 +493,8 @@ async def test_a_host_that_vanishes_is_replaced_and_that_is_said(room: Room) -> 
 
 async def test_a_claim_restored_without_its_status_finds_its_host_again(room: Room) -> None:
     await room.policy()
-    consumer = {
-        "apiVersion": "metal3.io/v1alpha1",
-        "kind": "HostClaim",
-        "name": "c1",
-        "namespace": room.tenant,
-    }
     await room.host("h2")
-    await room.host("h1", state="provisioned", online=True, image=IMAGE, consumerRef=consumer)
+    await room.host("h1", state="provisioned", online=True, image=IMAGE, consumerRef=consumer(room, "c1"))
     async with room.operator():
         claim = await room.claim()
         await room.until_told(claim, "Associated", "True", "h1")

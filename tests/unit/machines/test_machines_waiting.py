@@ -13,8 +13,9 @@ import pytest_asyncio
 from machine_site import Room
 
 from ingot.api.baremetalhost import BareMetalHost
-from ingot.kube import Informer
-from ingot.machines.pool import host_informer
+from ingot.api.meta import Key
+from ingot.kube import Client
+from ingot.machines.pool import Pool, host_informer
 from ingot.machines.waiting import LOOK_AGAIN, WAITING, WaitingList
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -23,10 +24,11 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 class Hall:
     """A waiting list over a cache that is told by the test what there is."""
 
-    def __init__(self, hosts: Informer[BareMetalHost]) -> None:
-        self._hosts = hosts
+    def __init__(self, client: Client) -> None:
+        self._hosts = hosts = host_informer(client, namespace="m")
         self._versions = count(1)
-        self.line = WaitingList(hosts)
+        self.pool = Pool(client, hosts)
+        self.line = WaitingList(hosts, self.pool)
         self.woken: list[str] = []
 
     def host(self, name: str = "h1", state: str = "available", **spec: Any) -> None:
@@ -60,7 +62,7 @@ class Hall:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def hall(room: Room) -> AsyncIterator[Hall]:
-    yield Hall(host_informer(room.client, namespace="m"))
+    yield Hall(room.client)
 
 
 async def test_a_host_that_becomes_vacant_wakes_one_who_has_waited_longest(hall: Hall) -> None:
@@ -137,6 +139,37 @@ async def test_a_host_that_is_gone_is_offered_to_nobody(hall: Hall) -> None:
     hall.gone("h1")
     hall.enter("a")
     assert hall.woken == ["a"]
+
+
+async def test_a_host_that_somebody_asked_for_and_did_not_take_is_offered_to_who_waits(hall: Hall) -> None:
+    hall.host("h1")
+    with hall.pool.reserved(Key("m", "h1")):
+        # Both look while it is not to be had.
+        hall.enter("a", "b")
+    assert hall.woken == ["a"]
+    hall.enter("a")
+    assert hall.woken == ["a", "b"]
+
+
+async def test_who_was_woken_for_a_host_that_somebody_else_was_asking_for_has_not_had_its_chance(
+    hall: Hall,
+) -> None:
+    hall.enter("a")
+    hall.host("h1")
+    assert hall.woken == ["a"]
+    with hall.pool.reserved(Key("m", "h1")):
+        hall.enter("a")
+    assert hall.woken == ["a", "a"]
+
+
+async def test_a_host_that_was_taken_is_offered_to_nobody(hall: Hall) -> None:
+    hall.host("h1")
+    with hall.pool.reserved(Key("m", "h1")):
+        hall.enter("a")
+        hall.taken("h1")
+    with hall.pool.reserved(Key("m", "h2")):
+        hall.enter("a")
+    assert hall.woken == []
 
 
 async def test_who_is_not_woken_looks_again_all_the_same(hall: Hall) -> None:

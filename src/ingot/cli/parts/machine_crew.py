@@ -29,7 +29,7 @@ class MachineWork:
 
     async def crew(self, shop: Shop, hosts: Informer[BareMetalHost] | None) -> Crew:
         """`hosts`, with the pool's indexes, where another crew runs such an informer."""
-        await _look_for_kinds(shop.client)
+        await _look_for_kinds(shop.client, self.settings.namespace)
         running = machines(shop.client, shop.recorder, self.settings, hosts=hosts)
         return Crew(
             informers=running.informers,
@@ -39,12 +39,13 @@ class MachineWork:
         )
 
 
-async def _look_for_kinds(client: Client) -> None:
+async def _look_for_kinds(client: Client, namespace: str) -> None:
     """Say which kinds the API does not know; whatever else is wrong with it is weather, and the informers tell it."""
     missing = []
     for kind in KINDS:
         try:
-            await client.latest_version(kind)
+            # Whoever is kept to one namespace may not ask about all.
+            await client.latest_version(kind, namespace=namespace)
         except NotFound:
             missing.append(f"{kind.kind} ({kind.group}/{kind.version})")
         except KubeError:

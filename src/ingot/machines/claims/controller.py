@@ -17,6 +17,7 @@ from ingot.api.hostdeploypolicy import HostDeployPolicy
 from ingot.api.meta import Key, ObjectMeta, PartialObjectMetadata, now
 from ingot.kube import Change, Client, Controller, EventRecorder, Informer, follow, owned_by
 from ingot.machines.claims.data import COPY_OF
+from ingot.machines.claims.deserted import SETTLED, Deserted
 from ingot.machines.claims.hardware import HardwareCopies
 from ingot.machines.claims.linking import claim_of, named_host
 from ingot.machines.claims.policies import host_namespaces, problem_with
@@ -67,10 +68,16 @@ def controller(
     namespaces: Informer[Namespace],
     secrets: Informer[PartialObjectMetadata],
     hardware: Informer[PartialObjectMetadata],
+    namespace: str = "",
     workers: int = 16,
+    settled: float = SETTLED,
     clock: Callable[[], datetime] = now,
 ) -> Controller:
-    """`claims` and `secrets` are made by `claim_informer` and `secret_informer`; of HardwareData the metadata is enough."""
+    """`claims` and `secrets` are made by `claim_informer` and `secret_informer`; of HardwareData the metadata is enough.
+
+    `namespace` is the one whose claims are looked after, "" for all; `settled` for how long a claim has to be gone before
+    what it left is let go.
+    """
 
     def may_have(namespace: str) -> frozenset[str]:
         unknown = Namespace(metadata=ObjectMeta(name=namespace))
@@ -86,6 +93,7 @@ def controller(
         taker=taker,
         copies=copies,
         hardware=HardwareCopies(client, hardware),
+        deserted=Deserted(client, recorder, pool, copies, writer, namespace=namespace, settled=settled),
     )
     made = Controller("hostclaims", reconcile, workers=workers)
 

@@ -106,8 +106,9 @@ def named_secrets(claim: HostClaim) -> dict[Role, Key]:
     return found
 
 
-def copy_name(claim: HostClaim, role: Role) -> str:
-    return f"hostclaim-{claim.metadata.uid}-{role.ending}"
+def copy_name(claim: str, role: Role) -> str:
+    """`claim` is its UID."""
+    return f"hostclaim-{claim}-{role.ending}"
 
 
 def is_copy(reference: SecretReference | None) -> bool:
@@ -119,11 +120,11 @@ def as_copied(claim: HostClaim, roles: Mapping[Role, Key]) -> Data:
     """How the host names what it needs: by the names of the copies, and by no other."""
 
     def reference(role: Role) -> SecretReference | None:
-        return SecretReference(name=copy_name(claim, role)) if role in roles else None
+        return SecretReference(name=copy_name(claim.metadata.uid, role)) if role in roles else None
 
     image = claim.spec.image
     if image is not None:
-        pull = copy_name(claim, Role.PULL_SECRET) if Role.PULL_SECRET in roles else ""
+        pull = copy_name(claim.metadata.uid, Role.PULL_SECRET) if Role.PULL_SECRET in roles else ""
         image = replace(image, oci_auth_secret_name=pull)
     return Data(image, reference(Role.USER_DATA), reference(Role.NETWORK_DATA), reference(Role.META_DATA))
 

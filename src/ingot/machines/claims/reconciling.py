@@ -17,12 +17,13 @@ from ingot.api.meta import Key
 from ingot.api.wire import wire
 from ingot.kube import REFUSALS, Again, ApiError, Conflict, Done, EventRecorder, NotFound
 from ingot.machines.claims import reboots
-from ingot.machines.claims.data import BadSecret, Role
+from ingot.machines.claims.data import BadSecret
+from ingot.machines.claims.deserted import Deserted
 from ingot.machines.claims.hardware import HardwareCopies
 from ingot.machines.claims.leaving import let_hosts_go
 from ingot.machines.claims.linking import named_host
 from ingot.machines.claims.secrets import NameTaken, SecretCopies
-from ingot.machines.claims.taking import TRIES, Found, Taker, target_of
+from ingot.machines.claims.taking import TRIES, Found, Taker, what_changes
 from ingot.machines.claims.telling import (
     BAD_SECRETS,
     Reason,
@@ -36,7 +37,6 @@ from ingot.machines.claims.telling import (
 )
 from ingot.machines.claims.writing import ClaimWriter
 from ingot.machines.pool import Pool
-from ingot.machines.targets import difference
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +60,7 @@ class ClaimReconciler:
         taker: Taker,
         copies: SecretCopies,
         hardware: HardwareCopies,
+        deserted: Deserted,
     ) -> None:
         self._recorder = recorder
         self._pool = pool
@@ -67,6 +68,7 @@ class ClaimReconciler:
         self._taker = taker
         self._copies = copies
         self._hardware = hardware
+        self._deserted = deserted
         self.hostless: Final[set[Key]] = set()
         """Claims that have no host, and would like to hear of whatever lets them have one."""
 
@@ -75,7 +77,7 @@ class ClaimReconciler:
         for _ in range(TRIES):
             if claim is None:
                 self._forget(key)
-                return Done()
+                return await self._deserted.look_after(key)
             try:
                 return await self._look(claim)
             except (Conflict, NotFound):
@@ -88,6 +90,7 @@ class ClaimReconciler:
             return await self._leave(claim)
         claim = await self._writer.hold(claim)
         found = await self._taker.find(claim)
+        await self._deserted.let_go_beside(claim, found.host.key if found is not None else None)
         return await (self._keep(found.claim, found.host) if found is not None else self._take(claim))
 
     def _forget(self, key: Key) -> None:
@@ -173,7 +176,9 @@ class ClaimReconciler:
         except BadSecret as error:
             return claim, await self._switch(claim, host), no(BAD_SECRETS[error.role], str(error))
         claim = await self._writer.annotate(claim, reboots.numbered(claim))
-        host = await self._change(claim, host, what_changes(claim, host, secrets))
+        host = await self._change(
+            claim, host, what_changes(claim, host, secrets, reboots.on_host(claim, host))
+        )
         await self._copies.tidy(claim, host, secrets)
         claim = await self._writer.annotate(claim, reboots.handed_on(claim))
         if host.spec.online and not claim.spec.powered_on:
@@ -212,7 +217,7 @@ class ClaimReconciler:
         if FINALIZER not in claim.metadata.finalizers:
             return Done()
         try:
-            host = await let_hosts_go(self._pool, self._writer, claim)
+            host = await let_hosts_go(self._pool, self._writer, claim, self._taker.own(claim))
         except REFUSALS as error:
             self._tell_host(key := named_host(claim), error)
             return await self._stay(claim, self._pool.get(key) if key is not None else None, _REFUSED)
@@ -236,14 +241,6 @@ def broken_rules(claim: HostClaim) -> str:
     """What is wrong with the claim as it is written; "" when nothing is. The webhook of a cluster may be off."""
     errors = check(HOST_CLAIMS.group, HOST_CLAIMS.kind, wire(claim), None)
     return "; ".join(str(error) for error in errors)
-
-
-def what_changes(claim: HostClaim, host: BareMetalHost, secrets: Mapping[Role, Key]) -> dict[str, Any]:
-    annotations = reboots.on_host(claim, host)
-    return {
-        **difference(host, target_of(claim, host, secrets)),
-        **({"metadata": {"annotations": annotations}} if annotations else {}),
-    }
 
 
 def _is_associated(claim: HostClaim) -> bool:

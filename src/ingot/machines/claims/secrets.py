@@ -85,7 +85,7 @@ class SecretCopies:
             uid=host.metadata.uid,
         )
         for role, key in named.items():
-            place = Key(host.metadata.namespace, copy_name(claim, role))
+            place = Key(host.metadata.namespace, copy_name(claim.metadata.uid, role))
             copy = self._secrets.get(place)
             version = self._version(role, key)
             if copy is None or not _is(copy.metadata, claim, version, owner):
@@ -94,13 +94,24 @@ class SecretCopies:
 
     async def tidy(self, claim: HostClaim, host: BareMetalHost | None, roles: Iterable[Role]) -> None:
         """Remove every copy that the claim does not need: those beside another host, and those of no use any more."""
-        kept = {Key(host.metadata.namespace, copy_name(claim, role)) for role in roles} if host else set()
+        uid = claim.metadata.uid
+        kept = {Key(host.metadata.namespace, copy_name(uid, role)) for role in roles} if host else set()
+        await self._remove(copy for copy in self._copies_for(uid) if copy.key not in kept)
+
+    async def clear(self, claim: str, host: BareMetalHost) -> None:
+        """Remove what was copied beside the host for a claim that had this UID and is gone."""
+        here = host.metadata.namespace
+        await self._remove(copy for copy in self._copies_for(claim) if copy.metadata.namespace == here)
+
+    def _copies_for(self, claim: str) -> list[PartialObjectMetadata]:
         names = {copy_name(claim, role) for role in Role}
-        for copy in self._secrets.by_index(BY_CLAIM, claim.metadata.uid):
-            if copy.metadata.name in names and copy.key not in kept:
-                # Another one of that name is not what was looked at; it is looked at when the watch tells of it.
-                with contextlib.suppress(NotFound, Conflict):
-                    await self._client.delete(SECRETS, copy.key, uid=copy.metadata.uid)
+        return [copy for copy in self._secrets.by_index(BY_CLAIM, claim) if copy.metadata.name in names]
+
+    async def _remove(self, copies: Iterable[PartialObjectMetadata]) -> None:
+        for copy in copies:
+            # Another one of that name is not what was looked at; it is looked at when the watch tells of it.
+            with contextlib.suppress(NotFound, Conflict):
+                await self._client.delete(SECRETS, copy.key, uid=copy.metadata.uid)
 
     def _version(self, role: Role, key: Key) -> str:
         found = self._secrets.get(key)

@@ -8,7 +8,8 @@ somebody else has turn to another one meanwhile. Who turns away, because the hos
 claim: a patch that is on its way is one of an older host, and is refused, too.
 
 Whether the namespace of the claim may have the host is asked before it is taken, and never again: a claim that has its host
-keeps it when the policy goes.
+keeps it when the policy goes. A host that somebody gave the claim, by writing its name on the host, has to be one that it could
+have taken: what the tenant hands over is copied beside the host, and must not reach whoever writes that name on his own hosts.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from ingot.api.baremetalhost import INSTALL_COREOS, BareMetalHost
 from ingot.api.hostclaim import ConditionType, HostClaim
@@ -26,13 +27,20 @@ from ingot.api.meta import Key
 from ingot.kube import Again, Conflict, NotFound
 from ingot.machines.choosing import Wish
 from ingot.machines.claims.data import Role, as_copied, installs, is_copy
-from ingot.machines.claims.linking import consumer, consumer_of, named_host, passing_by, place_of
+from ingot.machines.claims.linking import (
+    consumer,
+    consumer_of,
+    mark,
+    named_host,
+    passing_by,
+    taken_for,
+)
 from ingot.machines.claims.secrets import SecretCopies
 from ingot.machines.claims.telling import Reason, Standing, no, standing_without
 from ingot.machines.claims.writing import ClaimWriter
 from ingot.machines.demands import demands_of
 from ingot.machines.pool import Pool
-from ingot.machines.targets import Target
+from ingot.machines.targets import Target, difference
 from ingot.machines.vacancies import belongs_to, claimant, why_taken
 from ingot.machines.waiting import WaitingList
 
@@ -98,6 +106,20 @@ def target_of(claim: HostClaim, host: BareMetalHost, secrets: Mapping[Role, Key]
     )
 
 
+def what_changes(
+    claim: HostClaim,
+    host: BareMetalHost,
+    secrets: Mapping[Role, Key],
+    annotations: Mapping[str, str | None] | None = None,
+) -> dict[str, Any]:
+    """The one patch that makes the host what the claim asks for, and its own; empty where it is."""
+    written = {**mark(claim, host), **(annotations or {})}
+    return {
+        **difference(host, target_of(claim, host, secrets)),
+        **({"metadata": {"annotations": written}} if written else {}),
+    }
+
+
 class Taker:
     def __init__(
         self,
@@ -121,7 +143,7 @@ class Taker:
     async def find(self, claim: HostClaim) -> Found | None:
         """The host that the claim has, as far as is known here."""
         me, named = consumer_of(claim), named_host(claim)
-        own = {host.key: host for host in self._pool.of(me)}
+        own = {host.key: host for host in self._given(claim)}
         if named is not None and named in own:
             return Found(claim, own[named])
         if not own:
@@ -137,6 +159,21 @@ class Taker:
             await self._pool.patch(stands.host, passing_by(claim))
         return Found(await self._writer.intend(stands.claim, host.key), host)
 
+    def own(self, claim: HostClaim) -> list[BareMetalHost]:
+        """What is let go with the claim: what it has, and what was ever taken for one of its name."""
+        given = {host.key for host in self._given(claim)}
+        named = self._pool.of(consumer_of(claim))
+        return [host for host in named if host.key in given or taken_for(host)]
+
+    def _given(self, claim: HostClaim) -> list[BareMetalHost]:
+        """The hosts that name the claim: the one that it names itself, and those that it could have taken."""
+        where, named = _where(claim, self._may_have(claim.metadata.namespace)), named_host(claim)
+        return [
+            host
+            for host in self._pool.of(consumer_of(claim))
+            if host.key == named or host.metadata.namespace in where
+        ]
+
     async def take(self, claim: HostClaim, secrets: Mapping[Role, Key]) -> Found | NoHost:
         """Take the host that the claim means to have, else one that fits. Raises `Conflict` where the claim has changed."""
         allowed = self._may_have(claim.metadata.namespace)
@@ -144,9 +181,10 @@ class Taker:
             match await self._standing(claim):
                 case Found() as found:
                     return found
+                case Means(claim, host) if host.metadata.namespace not in allowed:
+                    await self._pool.patch(host, passing_by(claim))
+                    claim, taken = await self._writer.intend(claim, None), None
                 case Means(claim, host):
-                    if host.metadata.namespace not in allowed:
-                        return self._not_allowed(claim, host.key)
                     with self._pool.reserved(host.key):
                         claim = await self._writer.intend(claim, host.key)
                         taken = await self._ask(claim, host, secrets)
@@ -166,7 +204,7 @@ class Taker:
         """Take the host; None where it has changed meanwhile."""
         with suppress(Conflict, NotFound):
             await self._copies.make(claim, host, secrets)
-            return Found(claim, await self._pool.make(host, target_of(claim, host, secrets)))
+            return Found(claim, await self._pool.patch(host, what_changes(claim, host, secrets)))
         return None
 
     def forget(self, key: Key) -> None:
@@ -214,14 +252,6 @@ class Taker:
             return told
         self._counted[claim.key] = (now, question)
         return f"{_NO_HOST} {self._pool.why_none(wish, where)}."
-
-    def _not_allowed(self, claim: HostClaim, meant: Key) -> NoHost:
-        self._waiting.leave(claimant(consumer_of(claim)))
-        why = (
-            f"No HostDeployPolicy lets the namespace {claim.metadata.namespace} claim the host {meant} any more, and the claim "
-            "does not have it yet. Ask whoever runs the hosts for a policy, or make another claim."
-        )
-        return NoHost(claim, standing_without(no(Reason.NO_HOST, why), meant=place_of(meant)))
 
 
 def _told(claim: HostClaim) -> str:

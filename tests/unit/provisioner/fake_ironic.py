@@ -68,6 +68,9 @@ FROZEN = {
 }
 
 
+LOCKED = "Node X is locked by host 127.0.0.1, please retry after the current operation is completed."
+
+
 class FakeIronic:
     def __init__(self, certificate: Certificate, username: str = "ingot", password: str = "right") -> None:
         self.username, self.password = username, password
@@ -98,6 +101,7 @@ class FakeIronic:
         self.no_firmware = False
         self.verbs: list[str] = []
         self.trials_lost = 0
+        self.trials_locked = 0
         self.no_soft_power = False
         self.invalid_reason = ""
         self.on_change: Callable[[dict[str, Any], bool], None] = lambda node, deleted: None
@@ -260,10 +264,7 @@ class FakeIronic:
             return fault(406, f"Version {version} was requested but is unsupported.")
         if request.method != "GET" and self.locks_left:
             self.locks_left -= 1
-            return fault(
-                409,
-                "Node X is locked by host 127.0.0.1, please retry after the current operation is completed.",
-            )
+            return fault(409, LOCKED)
         if "node" in request.match_info:
             ident = request.match_info["node"]
             if not any(ident in (node["uuid"], node["name"]) for node in self.nodes.values()):
@@ -453,6 +454,9 @@ class FakeIronic:
         if self.trials_lost:
             self.trials_lost -= 1
             return fault(503, "The conductor does not answer")
+        if self.trials_locked:
+            self.trials_locked -= 1
+            return fault(409, LOCKED)
         node = self._of(request)
         protocol = "ipmi" if node["driver"] == "ipmi" else "redfish"
         address, password = (node["driver_info"][f"{protocol}_{key}"] for key in ("address", "password"))

@@ -11,6 +11,7 @@ import json
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -112,6 +113,21 @@ class FakeIronic:
     # The server
 
     async def start(self, port: int = 0) -> None:
+        runner = await self._made_ready()
+        await web.TCPSite(
+            runner,
+            "127.0.0.1",
+            port,
+            ssl_context=self.tls,
+            reuse_address=True,
+        ).start()
+        self.port = runner.addresses[0][1]
+
+    async def start_on(self, socket: Path) -> None:
+        """On a Unix socket, as behind a front server: without TLS."""
+        await web.UnixSite(await self._made_ready(), socket).start()
+
+    async def _made_ready(self) -> web.AppRunner:
         app = web.Application(middlewares=[self._gate])
         routes = app.router
         routes.add_get("/v1", self._root)
@@ -138,14 +154,7 @@ class FakeIronic:
         routes.add_patch("/v1/ports/{port}", self._patch_port)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
-        await web.TCPSite(
-            self._runner,
-            "127.0.0.1",
-            port,
-            ssl_context=self.tls,
-            reuse_address=True,
-        ).start()
-        self.port = self._runner.addresses[0][1]
+        return self._runner
 
     async def stop(self) -> None:
         assert self._runner is not None

@@ -133,6 +133,8 @@ class EventReason(enum.StrEnum):
     """Ours: a host went without its back end; the message tells what it leaves behind."""
     WEAK_IMAGE = "WeakImage"
     """Ours: what is asked for is installed, and something about it should be better: a checksum of md5, for example."""
+    NO_EFFECT = "NoEffect"
+    """Ours: something is set for the host that makes no difference here; the message tells why and what does."""
 
 
 class Annotation(enum.StrEnum):

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, NoReturn
 
+from ingot.services import agent_logs, hardware, ipxe, ironic_image, ownership, schema
 from ingot.services import environment as environments
-from ingot.services import hardware, ipxe, ironic_image, ownership, schema
 from ingot.services.codec import variables
 from ingot.services.environment import IronicEnvironment, Progress, without_ours
 from ingot.services.errors import ProgramMissing, SettingsError
@@ -53,6 +53,7 @@ def made_ready(settings: IronicSettings, inherited: Mapping[str, str], progress:
     path = program_path(settings, inherited.get("PATH", os.defpath))
     made = environments.ensure(settings.version, progress)
     lock = ownership.take(settings.paths.lock_file)
+    agent_logs.prune(settings.paths.agent_logs, settings.agent_logs_mib * agent_logs.MIB)
     prepare(settings, driven(path, progress))
     if not settings.skip_dbsync:
         schema.bring_up_to_date(DatabaseSync(settings, made, lock), progress)

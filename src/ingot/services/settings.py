@@ -180,6 +180,7 @@ class IronicSettings:
     power_off_poll_interval: Annotated[int, Variable("INGOT_IRONIC_POWER_OFF_POLL_INTERVAL")] = 1
     bmc_connect_timeout: Annotated[int, Variable("INGOT_IRONIC_BMC_CONNECT_TIMEOUT")] = 5
     bmc_task_interval: Annotated[int, Variable("INGOT_IRONIC_BMC_TASK_INTERVAL")] = 60
+    agent_logs_mib: Annotated[int, Variable("INGOT_IRONIC_AGENT_LOGS_MIB")] = 256
     debug: Annotated[bool, Variable("INGOT_IRONIC_DEBUG")] = False
 
     def __post_init__(self) -> None:

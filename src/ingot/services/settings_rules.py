@@ -87,6 +87,11 @@ def _intervals(settings: IronicSettings) -> None:
     for field, (variable, _) in variables(type(settings)).items():
         if field.endswith(("_timeout", "_interval")) and (seconds := getattr(settings, field)) < 1:
             raise SettingsError(f"{variable} is {seconds}; expected at least 1 second.")
+    if settings.agent_logs_mib < 1:
+        raise SettingsError(
+            f"INGOT_IRONIC_AGENT_LOGS_MIB is {settings.agent_logs_mib}; expected at least 1. To keep none of what ramdisks logged, "
+            "set OS_AGENT__DEPLOY_LOGS_COLLECT=never."
+        )
 
 
 def _callers(settings: IronicSettings) -> None:

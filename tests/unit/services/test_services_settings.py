@@ -171,6 +171,7 @@ def test_a_path_can_be_set_apart_from_the_state_folder() -> None:
         ("HTTP_PORT", "0", "HTTP_PORT is 0; expected a port"),
         ("INGOT_NETWORK_BOOT", "true", "IRONIC_REVERSE_PROXY_SETUP is not"),
         ("INGOT_IRONIC_POWER_SYNC_INTERVAL", "0", "at least 1 second"),
+        ("INGOT_IRONIC_AGENT_LOGS_MIB", "0", "expected at least 1"),
         ("INGOT_IRONIC_STATE", "state", "must be absolute"),
         ("INGOT_IRONIC_STATE", "/a?b", "no '?' and no comma"),
         ("INGOT_IRONIC_HTTP_ROOT", "/a,/etc", "no '?' and no comma"),

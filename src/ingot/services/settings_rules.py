@@ -89,8 +89,8 @@ def _intervals(settings: IronicSettings) -> None:
             raise SettingsError(f"{variable} is {seconds}; expected at least 1 second.")
     if settings.agent_logs_mib < 1:
         raise SettingsError(
-            f"INGOT_IRONIC_AGENT_LOGS_MIB is {settings.agent_logs_mib}; expected at least 1. To keep none of what ramdisks logged, "
-            "set OS_AGENT__DEPLOY_LOGS_COLLECT=never."
+            f"INGOT_IRONIC_AGENT_LOGS_MIB is {settings.agent_logs_mib}; expected at least 1. To keep no logs of ramdisks, set "
+            "OS_AGENT__DEPLOY_LOGS_COLLECT=never."
         )
 
 

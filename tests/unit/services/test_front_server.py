@@ -247,7 +247,7 @@ async def test_while_it_runs_old_logs_of_ramdisks_make_room_for_new_ones(tmp_pat
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         logs = room.settings.paths.agent_logs
-        logs.mkdir(parents=True)
+        logs.mkdir(parents=True, exist_ok=True)
         old, new = (logs / f"{NODE}_2026-11-1{day}-00-00-00.tar.gz" for day in (5, 6))
         for age, file in enumerate((new, old)):
             file.write_bytes(b"")

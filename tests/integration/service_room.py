@@ -114,8 +114,11 @@ class Ironic:
         self.process: subprocess.Popen[bytes] | None = None
         self.front: subprocess.Popen[bytes] | None = None
         # Ironic may be killed between two calls; a connection kept alive would be the old one's.
+        socket = self.settings.api_socket
         self.session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=client_context(self.settings.ca_file), force_close=True)
+            connector=aiohttp.UnixConnector(str(socket), force_close=True)
+            if socket
+            else aiohttp.TCPConnector(ssl=client_context(self.settings.ca_file), force_close=True)
         )
 
     def command(self, service: str = "ironic") -> subprocess.Popen[bytes]:

@@ -88,6 +88,8 @@ class Pass:
         """Whether the host cannot be registered, should the back end not know it, and is to be let go nevertheless."""
         self.note = ""
         """What is to be said beside why the host is where it is, whatever the pass comes to."""
+        self.remark = ""
+        """What the back end cannot do anything with, of what is asked for."""
         self.boots: RamdiskStatus | None = None
         """The ramdisk of its own that the back end has for the host; None: there is none, or none may be booted."""
         self.secrets: dict[str, SecretObject] = {}

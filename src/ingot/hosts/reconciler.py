@@ -25,6 +25,7 @@ from ingot.api.meta import Key
 from ingot.hosts.beside.data_image import look_after_data_image
 from ingot.hosts.beside.firmware import firmware_may_differ, look_after_firmware
 from ingot.hosts.beside.hardware import known_hardware
+from ingot.hosts.beside.ramdisks import may_boot
 from ingot.hosts.capacity import TAKES_A_PLACE, Capacity
 from ingot.hosts.conclusions import Conclusions
 from ingot.hosts.history import OPERATION, entered
@@ -243,7 +244,7 @@ class HostReconciler:
         )
 
     def _enter(self, p: Pass, state: State) -> None:
-        left = p.state
+        left, booted = p.state, may_boot(p.current)
         log.info("%s: %s → %s", p.key, left or "new", state)
         p.status = entered(p.status, left=left, state=state, at=self._tools.now())
         METRICS.moved(left, state)
@@ -258,3 +259,6 @@ class HostReconciler:
             p.clear_error()
         if state in STARTED:
             p.tell(*STARTED[state])
+        if p.remark and may_boot(p.current) and not booted:
+            # Once for each time that the host comes to boot ramdisks.
+            p.tell(EventReason.NO_EFFECT, f"{p.remark}.", "Warning")

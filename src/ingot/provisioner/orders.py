@@ -77,6 +77,8 @@ class Access:
 @dataclass(frozen=True, slots=True)
 class Registered:
     backend_id: str
+    remark: str = ""
+    """What was asked for and can have no effect on this host, and what to do about it, as sentences; "" where all has."""
 
 
 # Inspecting

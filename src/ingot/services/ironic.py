@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, NoReturn
 
+from ingot.services import agent_logs, hardware, ipxe, ironic_image, ownership, schema
 from ingot.services import environment as environments
-from ingot.services import hardware, ipxe, ironic_image, ownership, schema
 from ingot.services.codec import variables
 from ingot.services.environment import IronicEnvironment, Progress, without_ours
 from ingot.services.errors import ProgramMissing, SettingsError
@@ -53,6 +53,7 @@ def made_ready(settings: IronicSettings, inherited: Mapping[str, str], progress:
     path = program_path(settings, inherited.get("PATH", os.defpath))
     made = environments.ensure(settings.version, progress)
     lock = ownership.take(settings.paths.lock_file)
+    agent_logs.prune(settings.paths.agent_logs, settings.agent_logs_mib * agent_logs.MIB)
     prepare(settings, driven(path, progress))
     if not settings.skip_dbsync:
         schema.bring_up_to_date(DatabaseSync(settings, made, lock), progress)
@@ -84,7 +85,7 @@ def driven(path: str, progress: Progress) -> tuple[str, ...]:
 
 def prepare(settings: IronicSettings, drives: tuple[str, ...] = hardware.ALL) -> None:
     """htpasswd and ironic.conf, as Ironic finds them at its start; for network boot, what its scripts are made of."""
-    for variable, file in _given_files(settings).items():
+    for variable, file in _given_files(settings):
         if not (file.is_file() and os.access(file, os.R_OK)):
             raise SettingsError(f"{variable} names {file}, which is not a file that can be read.")
     write_private(settings.paths.htpasswd_file, f"{_callers(settings)}\n".encode())
@@ -161,12 +162,16 @@ def child_environment(
     return kept | {"PATH": f"{made.bin}{os.pathsep}{path}"}
 
 
-def _given_files(settings: IronicSettings) -> dict[str, Path]:
-    """The files that whoever started us names: those of the settings, apart from what we write ourselves."""
+def _given_files(settings: IronicSettings) -> Iterator[tuple[str, Path]]:
+    """The files that whoever started us names: those of the settings, apart from what we write ourselves.
+
+    What is to be booted must be a file too: of a folder Ironic would hand out everything.
+    """
     named = (
         (variable, getattr(settings, field)) for field, (variable, _) in variables(IronicSettings).items()
     )
-    return {variable: file for variable, file in named if isinstance(file, Path)}
+    yield from ((variable, file) for variable, file in named if isinstance(file, Path))
+    yield from ((variable, Path(file)) for variable, file in settings.boot_files)
 
 
 def _lead_own_group() -> None:

@@ -38,8 +38,50 @@ PASSED_OVER: Final = {
     "IPA_FORWARD_CONSOLE": "put what the ramdisk is told into IRONIC_KERNEL_PARAMS",
     "SEND_SENSOR_DATA": "nothing reads sensor data yet",
     "IRONIC_DEFAULT_NETWORK_INTERFACE": "there is no networking service: the network interface is noop",
+    **dict.fromkeys(
+        (
+            "IRONIC_TLS_CURVES",
+            "IRONIC_TLS_ENFORCE_SERVER_CIPHER_ORDER",
+            "IPXE_SSL_PROTOCOL",
+        ),
+        "TLS is 1.2 or newer, with OpenSSL's ciphers and curves, on every listener",
+    ),
+    **dict.fromkeys(
+        ("HTTPD_SERVE_NODE_IMAGES", "HTTPD_ENABLE_SENDFILE", "IRONIC_HTTPD_LOGLEVEL"),
+        "there is no httpd: the front server hands out what Ironic publishes, and nothing else",
+    ),
+    **dict.fromkeys(
+        (
+            "DHCP_RANGE",
+            "DHCP_OPTIONS",
+            "DHCP_HOSTS",
+            "DHCP_IGNORE",
+            "GATEWAY_IP",
+            "DNS_IP",
+            "DNS_PORT",
+            "DNSMASQ_EXCEPT_INTERFACE",
+            "SNP_BASENAME",
+            "IPXE_CUSTOM_FIRMWARE_DIR",
+            "IRONIC_TFTP_URL",
+        ),
+        "this service answers no DHCP, DNS or TFTP. Your DHCP server points iPXE to boot.ipxe",
+    ),
+    **dict.fromkeys(
+        ("CUSTOM_CONFIG_DIR", "CUSTOM_DATA_DIR"),
+        "every file is below INGOT_IRONIC_STATE, or set apart by a name of ours",
+    ),
+    "IRONIC_IPA_BASE_URL": "what hosts boot is named whole, by DEPLOY_KERNEL_URL and DEPLOY_RAMDISK_URL",
+    "IRONIC_IPA_INSPECTION_DHCP_ALL_INTERFACES": "the ramdisk always asks for an address on all its interfaces",
+    "IRONIC_SCHEME": "every listener of Ironic has TLS; IRONIC_BASE_URL says where machines call",
+    "IRONIC_URL_HOST": "IRONIC_BASE_URL says where machines call",
 }
 """What nothing is done about, and why."""
+
+PASSED_OVER_WHOLE: Final = {
+    "IRONIC_NETWORKING_": "there is no networking service",
+    "IRONIC_VMEDIA_": "virtual media is published where agents call, over TLS 1.2 or newer",
+}
+"""The same for every variable whose name begins like this."""
 
 _TRUE: Final = frozenset({"true", "yes", "on", "1"})
 REFUSED: Final = {
@@ -77,13 +119,34 @@ def translated(environment: Mapping[str, str]) -> dict[str, str]:
         if environment.get(other) and not environment.get(name):
             # With a prefix length, as an interface has it, PROVISIONING_IP is still the address.
             ours[name] = environment[other].partition("/")[0] if name == "IRONIC_IP" else environment[other]
-    return ours
+    return ours | _by_architecture(ours)
+
+
+def _by_architecture(environment: Mapping[str, str]) -> dict[str, str]:
+    """DEPLOY_KERNEL_URL_AARCH64 and the like, as one list for all architectures, where that one is not given."""
+    found = {}
+    for name in ("DEPLOY_KERNEL", "DEPLOY_RAMDISK"):
+        prefix = f"{name}_URL_"
+        each = [
+            f"{variable.removeprefix(prefix).lower()}:{url}"
+            for variable, url in sorted(environment.items())
+            if variable.startswith(prefix) and variable != f"{prefix}BY_ARCH" and url
+        ]
+        if each and not environment.get(f"{name}_BY_ARCH"):
+            found[f"{name}_BY_ARCH"] = ",".join(each)
+    return found
 
 
 def passed_over(environment: Mapping[str, str]) -> list[str]:
     """A sentence for each variable that is set and makes no difference."""
+    whole = {
+        name: reason
+        for name in sorted(environment)
+        for beginning, reason in PASSED_OVER_WHOLE.items()
+        if name.startswith(beginning) and name not in REFUSED
+    }
     return [
         f"{name} is set and makes no difference: {reason}."
-        for name, reason in PASSED_OVER.items()
+        for name, reason in (PASSED_OVER | whole).items()
         if environment.get(name)
     ]

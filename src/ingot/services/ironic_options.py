@@ -202,8 +202,8 @@ def _conductor(settings: IronicSettings) -> Iterator[Option]:
     yield Option(
         group,
         "file_url_allowed_paths",
-        str(settings.paths.http_root),
-        "A file:// URL reaches these files and no others.",
+        ",".join(dict.fromkeys((str(settings.paths.http_root), *(file for _, file in settings.boot_files)))),
+        "A file:// URL reaches these files and no others: what is published, and what hosts boot.",
     )
     yield Option(
         group,
@@ -215,10 +215,9 @@ def _conductor(settings: IronicSettings) -> Iterator[Option]:
     for name in ("deploy_kernel", "deploy_ramdisk", "deploy_kernel_by_arch", "deploy_ramdisk_by_arch"):
         if given := getattr(settings, name):
             yield Option(group, name, given, usual)
-    if settings.bootloader:
-        yield Option(
-            group, "bootloader", settings.bootloader, "The EFI partition of ISOs that Ironic builds."
-        )
+    for name in ("bootloader", "bootloader_by_arch"):
+        if given := getattr(settings, name):
+            yield Option(group, name, given, "The EFI partition of ISOs that Ironic builds.")
     yield Option("dhcp", "dhcp_provider", "none", "There is no Neutron.")
     yield Option("nova", "send_power_notifications", "false", "There is no Nova.")
     if settings.oci_auth_file:

@@ -26,6 +26,7 @@ from ingot.services.ipxe import BOOT_SCRIPT
 from ingot.trust import Secret
 
 _STATE: Final = "INGOT_IRONIC_STATE"
+_FILE: Final = "file:"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -159,6 +160,7 @@ class IronicSettings:
     deploy_kernel_by_arch: Annotated[str | None, Variable("DEPLOY_KERNEL_BY_ARCH")] = None
     deploy_ramdisk_by_arch: Annotated[str | None, Variable("DEPLOY_RAMDISK_BY_ARCH")] = None
     bootloader: Annotated[str | None, Variable("BOOTLOADER")] = None
+    bootloader_by_arch: Annotated[str | None, Variable("INGOT_BOOTLOADER_BY_ARCH")] = None
     kernel_params: Annotated[str, Variable("IRONIC_KERNEL_PARAMS")] = ""
     ramdisk_ssh_key: Annotated[str | None, Variable("IRONIC_RAMDISK_SSH_KEY")] = None
     fips_ramdisk: Annotated[bool, Variable("ENABLE_FIPS_IPA")] = False
@@ -178,6 +180,7 @@ class IronicSettings:
     power_off_poll_interval: Annotated[int, Variable("INGOT_IRONIC_POWER_OFF_POLL_INTERVAL")] = 1
     bmc_connect_timeout: Annotated[int, Variable("INGOT_IRONIC_BMC_CONNECT_TIMEOUT")] = 5
     bmc_task_interval: Annotated[int, Variable("INGOT_IRONIC_BMC_TASK_INTERVAL")] = 60
+    agent_logs_mib: Annotated[int, Variable("INGOT_IRONIC_AGENT_LOGS_MIB")] = 256
     debug: Annotated[bool, Variable("INGOT_IRONIC_DEBUG")] = False
 
     def __post_init__(self) -> None:
@@ -209,6 +212,21 @@ class IronicSettings:
     def boot_url(self) -> str:
         """Where machines that boot over the network begin; the DHCP server tells iPXE."""
         return f"http://{url_host(self.ip)}:{self.boot_port}/{BOOT_SCRIPT}"
+
+    @property
+    def boot_files(self) -> tuple[tuple[str, str], ...]:
+        """What is named by a file:// URL for hosts to boot: the variable, and the path as it stands after file://."""
+        found = []
+        for field in ("deploy_kernel", "deploy_ramdisk", "bootloader"):
+            variable, by_arch = variables(IronicSettings)[field][0], f"{field}_by_arch"
+            found += [(variable, getattr(self, field) or "")]
+            for item in (getattr(self, by_arch) or "").split(","):
+                found += [(variables(IronicSettings)[by_arch][0], item.partition(":")[2])]
+        return tuple(
+            (variable, url[len(_FILE) :].removeprefix("//"))
+            for variable, url in found
+            if url.lower().startswith(_FILE)
+        )
 
     @property
     def external_callback(self) -> str | None:

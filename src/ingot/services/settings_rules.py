@@ -6,6 +6,7 @@ Pure. What a value may be follows from where it ends up: a line of ironic.conf, 
 from __future__ import annotations
 
 import ipaddress
+import posixpath
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
@@ -27,6 +28,8 @@ _HTPASSWD_LINE: Final = re.compile(r"[^:\s]+:\$2[aby]\$\d\d\$[./A-Za-z0-9]{53}")
 _BY_ARCHITECTURE: Final = re.compile(
     r"[a-z0-9_]+:(https?|file)://[^,\s]+(,[a-z0-9_]+:(https?|file)://[^,\s]+)*"
 )
+# What Ironic hands out of no file:// URL, whatever it is told to allow.
+BLOCKED: Final = ("/boot", "/dev", "/etc", "/proc", "/run", "/sys")
 
 
 def check(settings: IronicSettings) -> None:
@@ -84,6 +87,11 @@ def _intervals(settings: IronicSettings) -> None:
     for field, (variable, _) in variables(type(settings)).items():
         if field.endswith(("_timeout", "_interval")) and (seconds := getattr(settings, field)) < 1:
             raise SettingsError(f"{variable} is {seconds}; expected at least 1 second.")
+    if settings.agent_logs_mib < 1:
+        raise SettingsError(
+            f"INGOT_IRONIC_AGENT_LOGS_MIB is {settings.agent_logs_mib}; expected at least 1. To keep no logs of ramdisks, set "
+            "OS_AGENT__DEPLOY_LOGS_COLLECT=never."
+        )
 
 
 def _callers(settings: IronicSettings) -> None:
@@ -126,6 +134,8 @@ def _urls(settings: IronicSettings) -> None:
     _url("IRONIC_EXTERNAL_HTTP_URL", settings.external_http_url, "http", "https")
     for name in ("deploy_kernel", "deploy_ramdisk", "bootloader"):
         _url(variables(type(settings))[name][0], getattr(settings, name), "http", "https", "file")
+    for variable, file in settings.boot_files:
+        _boot_file(variable, file)
     # Passwords and tokens travel to these.
     _url("IRONIC_BASE_URL", settings.public_url, "https")
     _url("IRONIC_EXTERNAL_CALLBACK_URL", settings.external_callback_url, "https")
@@ -135,6 +145,25 @@ def _urls(settings: IronicSettings) -> None:
         raise SettingsError(
             "Push is half set up: INGOT_PUSH_URL, INGOT_PUSH_CA_FILE and INGOT_PUSH_TOKEN_FILE belong together. "
             "Set all three, or none."
+        )
+
+
+def _boot_file(variable: str, file: str) -> None:
+    """The path is what Ironic makes of the URL, and becomes an item of the list of files that it may read."""
+    plain = (
+        file != "/"
+        and file.startswith("/")
+        and not file.startswith("//")
+        and posixpath.normpath(file) == file
+    )
+    if not plain or set(",?#") & set(file):
+        raise SettingsError(
+            f"{variable} names the file {file!r}; expected file:///PATH, with no host, no '..', no '?', no '#' and no comma."
+        )
+    if any(file == blocked or file.startswith(f"{blocked}/") for blocked in BLOCKED):
+        raise SettingsError(
+            f"{variable} names {file}, and Ironic reads no file of {', '.join(BLOCKED)}. Put it elsewhere, for example into "
+            "INGOT_IRONIC_HTTP_ROOT."
         )
 
 
@@ -186,7 +215,7 @@ def _ramdisk(settings: IronicSettings) -> None:
             raise SettingsError(
                 f"{variables(type(settings))[name][0]} is not a list of words with commas between."
             )
-    for name in ("deploy_kernel_by_arch", "deploy_ramdisk_by_arch"):
+    for name in ("deploy_kernel_by_arch", "deploy_ramdisk_by_arch", "bootloader_by_arch"):
         given = getattr(settings, name)
         if given and not _BY_ARCHITECTURE.fullmatch(given):
             raise SettingsError(

@@ -119,6 +119,7 @@ class ScriptedBackend:
         self.unknown_formats: set[str] = set()
         self.own_ramdisk_formats: tuple[ImageFormat, ...] = ()
         self.network_boot = False
+        self.remark = ""
         self.slow: set[str] = set()
         """Verbs that begin what they are told and are not done until `finish`."""
         self.when_begun: Callable[[], None] | None = None
@@ -202,7 +203,7 @@ class ScriptedBackend:
         if access.credentials is None and machine.access is not None:
             access = replace(access, credentials=machine.access.credentials)
         machine.access = access
-        return Ready(Registered(machine.id or f"id-of-{host.key.name}"))
+        return Ready(Registered(machine.id or f"id-of-{host.key.name}", self.remark))
 
     async def inspect(
         self, host: HostRef, wanted: Inspection, *, permit: Permit, again: bool

@@ -10,7 +10,7 @@ import pytest
 from rack import IMAGE, Rack
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, BareMetalHost, ErrorType
-from ingot.api.core import SECRETS
+from ingot.api.core import EVENTS, SECRETS
 from ingot.api.meta import Key
 from ingot.api.preprovisioningimage import (
     HOST_FINALIZER,
@@ -438,6 +438,25 @@ async def test_the_network_configuration_of_the_usual_ramdisk_goes_to_the_back_e
     assert access is not None
     assert access.ramdisk is None
     assert access.ramdisk_network.reveal() == "links: []"
+
+
+async def test_a_network_configuration_that_has_no_effect_is_told_once_and_with_an_inspection_that_fails(
+    rack: Rack,
+) -> None:
+    rack.backend.remark = "spec.preprovisioningNetworkDataName has no effect here"
+    rack.backend.script("inspect", Busy("booting"), Failed("the ramdisk did not report"))
+    await rack.secret("net", networkData="links: []")
+    key = await rack.host(preprovisioningNetworkDataName="net")
+    await rack.until(key, lambda host: "booting" in str(host.status.conditions))
+    rack.backend.tell(key)
+    await rack.until_error(key, f"the ramdisk did not report. {rack.backend.remark}")
+    await rack.change(key, {"online": False})  # so it is tried again at once
+    await rack.until_well(key, "available")
+    await rack.settle()
+    events = (await rack.client.list(EVENTS, namespace=rack.namespace)).items
+    assert [(event.type, event.message, event.count) for event in events if event.reason == "NoEffect"] == [
+        ("Warning", f"{rack.backend.remark}.", 1)
+    ]
 
 
 async def test_the_key_that_cluster_api_writes_is_read_too(rack: Rack) -> None:

@@ -11,6 +11,7 @@ import json
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -68,6 +69,9 @@ FROZEN = {
 }
 
 
+LOCKED = "Node X is locked by host 127.0.0.1, please retry after the current operation is completed."
+
+
 class FakeIronic:
     def __init__(self, certificate: Certificate, username: str = "ingot", password: str = "right") -> None:
         self.username, self.password = username, password
@@ -98,6 +102,7 @@ class FakeIronic:
         self.no_firmware = False
         self.verbs: list[str] = []
         self.trials_lost = 0
+        self.trials_locked = 0
         self.no_soft_power = False
         self.invalid_reason = ""
         self.on_change: Callable[[dict[str, Any], bool], None] = lambda node, deleted: None
@@ -108,6 +113,21 @@ class FakeIronic:
     # The server
 
     async def start(self, port: int = 0) -> None:
+        runner = await self._made_ready()
+        await web.TCPSite(
+            runner,
+            "127.0.0.1",
+            port,
+            ssl_context=self.tls,
+            reuse_address=True,
+        ).start()
+        self.port = runner.addresses[0][1]
+
+    async def start_on(self, socket: Path) -> None:
+        """On a Unix socket, as behind a front server: without TLS."""
+        await web.UnixSite(await self._made_ready(), socket).start()
+
+    async def _made_ready(self) -> web.AppRunner:
         app = web.Application(middlewares=[self._gate])
         routes = app.router
         routes.add_get("/v1", self._root)
@@ -134,14 +154,7 @@ class FakeIronic:
         routes.add_patch("/v1/ports/{port}", self._patch_port)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
-        await web.TCPSite(
-            self._runner,
-            "127.0.0.1",
-            port,
-            ssl_context=self.tls,
-            reuse_address=True,
-        ).start()
-        self.port = self._runner.addresses[0][1]
+        return self._runner
 
     async def stop(self) -> None:
         assert self._runner is not None
@@ -260,10 +273,7 @@ class FakeIronic:
             return fault(406, f"Version {version} was requested but is unsupported.")
         if request.method != "GET" and self.locks_left:
             self.locks_left -= 1
-            return fault(
-                409,
-                "Node X is locked by host 127.0.0.1, please retry after the current operation is completed.",
-            )
+            return fault(409, LOCKED)
         if "node" in request.match_info:
             ident = request.match_info["node"]
             if not any(ident in (node["uuid"], node["name"]) for node in self.nodes.values()):
@@ -453,6 +463,9 @@ class FakeIronic:
         if self.trials_lost:
             self.trials_lost -= 1
             return fault(503, "The conductor does not answer")
+        if self.trials_locked:
+            self.trials_locked -= 1
+            return fault(409, LOCKED)
         node = self._of(request)
         protocol = "ipmi" if node["driver"] == "ipmi" else "redfish"
         address, password = (node["driver_info"][f"{protocol}_{key}"] for key in ("address", "password"))

@@ -94,6 +94,29 @@ async def test_a_server_with_a_strange_certificate_is_not_spoken_to(ironic: Fake
         assert await client.drivers() == ironic.drivers
 
 
+async def test_on_a_unix_socket_the_same_is_said_with_the_same_password(
+    certificate: Certificate, where: IronicAccess, tmp_path: Path
+):
+    socket = tmp_path / "ironic.sock"
+    access = IronicAccess.from_environment({"IRONIC_ENDPOINT": f"unix:{socket}"})
+    async with IronicClient(replace(access, auth_folder=where.auth_folder, timeout=5)) as client:
+        with pytest.raises(Unavailable, match=f"Ironic at unix:{socket} cannot be reached"):
+            await client.drivers()
+        first = FakeIronic(certificate)
+        await first.start_on(socket)
+        assert await client.drivers() == first.drivers
+        await first.stop()
+        # Ironic takes the socket away when it stops, and makes another one.
+        second = FakeIronic(certificate)
+        second.add_node(NODE)
+        await second.start_on(socket)
+        assert (await client.node(NODE)).name == NODE
+        second.password = "another"
+        with pytest.raises(Unavailable, match="refuses the operator's own user name or password"):
+            await client.node(NODE)
+        await second.stop()
+
+
 async def test_a_name_with_strange_characters_stays_one_segment(client, ironic: FakeIronic):
     with pytest.raises(NotFound):
         await client.node("a/../b?x=1")
@@ -181,6 +204,9 @@ def test_the_environment_of_metal3_is_understood(tmp_path):
         ({"IRONIC_ENDPOINT": ""}, "IRONIC_ENDPOINT is not set"),
         ({"IRONIC_ENDPOINT": "ftp://x"}, "IRONIC_ENDPOINT"),
         ({"IRONIC_ENDPOINT": "https://u:p@x"}, "must hold no password"),
+        ({"IRONIC_ENDPOINT": "unix:ironic.sock"}, "the whole path of a socket"),
+        ({"IRONIC_ENDPOINT": "unix://host/ironic.sock"}, "the whole path of a socket"),
+        ({"IRONIC_ENDPOINT": f"unix:/{'a' * 107}"}, "at most 107 bytes"),
         ({"IRONIC_CACERT_FILE": "/nowhere"}, "IRONIC_CACERT_FILE"),
         ({"IRONIC_INSECURE": "perhaps"}, "IRONIC_INSECURE"),
         ({"IRONIC_CLIENT_TIMEOUT": "soon"}, "IRONIC_CLIENT_TIMEOUT"),

@@ -11,6 +11,7 @@ from ironic_orders import MAC, NODE, until
 
 from ingot.provisioner import Access, BackendUnavailable, Busy, Credentials, Failed, HostRef, Ready
 from ingot.provisioner.ironic import IronicAccess, IronicProvisioner
+from ingot.provisioner.ironic.client import LOCK_PAUSES
 from ingot.provisioner.ironic.reaching import Reaching
 from ingot.provisioner.ironic.site import Site
 from ingot.trust import Secret
@@ -68,6 +69,19 @@ async def test_a_new_password_that_does_not_work_over_ipmi_is_told(backend, iron
     assert isinstance(told, Failed)
     assert "the new credentials do not work" in told.message
     assert "refused the user name or password: IPMI does not tell which" in told.message
+
+
+async def test_a_lock_says_nothing_of_new_credentials_and_they_are_tried_once_it_is_gone(
+    backend, ironic, host, access
+):
+    known = await registered(backend, ironic, host, access)
+    changed = replace(access, credentials=Credentials(username="admin", password=Secret("n3w")))
+    # For longer than a call waits: Ironic looks at the power of a slow BMC meanwhile.
+    ironic.trials_locked = len(LOCK_PAUSES) + 2
+    assert isinstance(await register(backend, known, changed, changed=True), Busy)
+    await ready(backend, known, changed)
+    assert ironic.trials_locked == 0
+    assert ironic.node(NODE)["driver_info"]["redfish_password"] == "n3w"
 
 
 @pytest.mark.parametrize("state", ["manageable", "available"])

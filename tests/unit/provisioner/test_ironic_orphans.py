@@ -85,6 +85,27 @@ async def test_a_node_that_holds_an_instance_is_kept_and_told_once(ironic, plugi
     assert nobody.guard.asked == []
 
 
+async def test_status_names_what_is_kept_with_what_removes_it_until_it_is_gone(
+    backend, ironic, plugin, nobody
+):
+    node = abandoned(ironic, "active", instance_uuid="somebody")
+    assert backend.notice() == ""
+    await listed(ironic, plugin)
+    await until(lambda: f"rack~h1 ({node['uuid']}, active)" in backend.notice())
+    assert "`baremetal node maintenance set UUID`, then `baremetal node delete UUID`" in backend.notice()
+
+    for number in range(9):
+        abandoned(ironic, "active", name=f"rack~used{number}")
+    await listed(ironic, plugin)
+    await until(lambda: "and 5 more" in backend.notice())
+
+    # A person removed them, and deleted the last host too.
+    nobody.known = []
+    ironic.nodes.clear()
+    await listed(ironic, plugin)
+    await until(lambda: backend.notice() == "")
+
+
 async def test_where_there_is_no_host_at_all_nothing_is_removed(ironic, plugin, nobody):
     """The API may have been emptied, or is being restored."""
     nobody.known = []

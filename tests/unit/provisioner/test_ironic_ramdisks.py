@@ -9,7 +9,7 @@ from fake_ironic import FakeIronic
 from ironic_orders import NODE
 
 from ingot.api import bmc
-from ingot.provisioner import Access, Failed, HostRef, OwnRamdisk
+from ingot.provisioner import Access, Failed, HostRef, OwnRamdisk, Ready
 from ingot.provisioner.ironic import IronicProvisioner, Ramdisk
 from ingot.provisioner.ironic.model import FullNode
 from ingot.provisioner.ironic.ramdisks import (
@@ -179,6 +179,36 @@ async def test_a_ramdisk_of_the_hosts_own_brings_its_network_configuration_along
 ):
     own = replace(access, ramdisk=ISO, ramdisk_network=Secret("links: []"))
     assert (await registered(backend, ironic, host, own))["network_data"] == {}
+
+
+async def test_where_nothing_is_put_into_the_image_that_is_said_of_the_network_configuration(
+    backend, ironic, host, access
+):
+    network = replace(access, ramdisk_network=Secret("links: []"))
+    await registered(backend, ironic, host, network)
+    ironic.finish(NODE)
+
+    async def remark(access: Access) -> str:
+        answer = await backend.register(host, access, credentials_changed=False, again=False)
+        assert isinstance(answer, Ready)
+        return answer.value.remark
+
+    said = await remark(network)
+    assert "spec.preprovisioningNetworkDataName has no effect here" in said
+    assert "--build-preprov-image" in said
+    assert await remark(network) == said, "also from memory"
+    assert await remark(access) == ""
+    assert await remark(replace(network, ramdisk=ISO)) == ""
+
+
+def test_where_ironic_puts_the_image_together_the_network_configuration_has_its_effect(host, access):
+    network = replace(access, ramdisk_network=Secret("links: []"))
+    parts = Ramdisk(kernel="https://x/vmlinuz", initramfs="https://x/initrd")
+    assert record_for(host, network, parts).remark == ""
+    assert record_for(host, network, USUAL).remark != ""
+    assert record_for(host, access, USUAL).remark == ""
+    over_network = replace(network, address="redfish://10.0.0.1/x")
+    assert record_for(host, over_network, USUAL).remark == ""
 
 
 async def test_network_configuration_that_cannot_be_read_is_told_without_showing_it(backend, host, access):

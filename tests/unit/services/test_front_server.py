@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
 import socket
 import ssl
 from collections.abc import AsyncIterator
@@ -236,6 +237,29 @@ async def test_a_front_on_all_addresses_is_heard_on_both_families(tmp_path: Path
                 _, writer = await asyncio.open_connection(host, port, ssl=tls, server_hostname="127.0.0.1")
                 writer.close()
                 await writer.wait_closed()
+        finally:
+            front.cancel()
+            await asyncio.wait([front])
+
+
+async def test_while_it_runs_old_logs_of_ramdisks_make_room_for_new_ones(tmp_path: Path) -> None:
+    async for room in a_room(tmp_path):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        logs = room.settings.paths.agent_logs
+        logs.mkdir(parents=True, exist_ok=True)
+        old, new = (logs / f"{NODE}_2026-11-1{day}-00-00-00.tar.gz" for day in (5, 6))
+        for age, file in enumerate((new, old)):
+            file.write_bytes(b"")
+            os.truncate(file, 700_000)
+            os.utime(file, (1_000_000 - age, 1_000_000 - age))
+        settings = replace(room.settings, listen_port=port, agent_logs_mib=1)
+        front = asyncio.create_task(serve(settings, lambda: None))
+        try:
+            async with asyncio.timeout(60):
+                while old.exists():  # noqa: ASYNC110 - polls on purpose
+                    await asyncio.sleep(0.01)
+            assert new.exists()
         finally:
             front.cancel()
             await asyncio.wait([front])

@@ -53,6 +53,20 @@ def test_a_file_that_is_named_but_not_there_is_said_before_ironic_starts(setting
         ironic.prepare(settings)
 
 
+def test_what_hosts_boot_has_to_be_a_file_because_of_a_folder_all_would_be_handed_out(
+    settings: IronicSettings, tmp_path: Path
+) -> None:
+    booting = replace(settings, bootloader=f"file://{tmp_path}/esp")
+    with pytest.raises(SettingsError, match=f"BOOTLOADER names {tmp_path}/esp, which is not a file"):
+        ironic.prepare(booting)
+    (tmp_path / "esp").mkdir()
+    with pytest.raises(SettingsError, match=f"BOOTLOADER names {tmp_path}/esp, which is not a file"):
+        ironic.prepare(booting)
+    (tmp_path / "esp").rmdir()
+    (tmp_path / "esp").write_bytes(b"esp")
+    ironic.prepare(booting)
+
+
 def test_an_empty_password_is_refused(settings: IronicSettings) -> None:
     settings.password_file.write_text("\n")
     with pytest.raises(SettingsError, match="and not empty"):

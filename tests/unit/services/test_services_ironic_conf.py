@@ -158,6 +158,29 @@ def test_default_ramdisks_and_boot_loader_are_passed_on() -> None:
     assert "deploy_kernel" not in parsed(SETTINGS)["conductor"]
 
 
+def test_of_file_urls_exactly_what_hosts_boot_is_allowed_beside_what_is_published() -> None:
+    assert parsed(SETTINGS)["conductor"]["file_url_allowed_paths"] == "/state/ironic/html"
+    chosen = replace(
+        SETTINGS,
+        deploy_kernel="file:///images/kernel",
+        deploy_ramdisk="https://images/initramfs",
+        deploy_kernel_by_arch="aarch64:file:///images/kernel-a,x86_64:file:///images/kernel",
+        deploy_ramdisk_by_arch="aarch64:file:///images/ramdisk-a,x86_64:http://images/initramfs",
+        bootloader="file:///templates/uefi_esp_x86_64.img",
+        bootloader_by_arch="aarch64:file:///templates/uefi_esp_aarch64.img",
+    )
+    conductor = parsed(chosen)["conductor"]
+    assert conductor["file_url_allowed_paths"].split(",") == [
+        "/state/ironic/html",
+        "/images/kernel",
+        "/images/kernel-a",
+        "/images/ramdisk-a",
+        "/templates/uefi_esp_x86_64.img",
+        "/templates/uefi_esp_aarch64.img",
+    ]
+    assert conductor["bootloader_by_arch"] == "aarch64:file:///templates/uefi_esp_aarch64.img"
+
+
 def test_a_type_without_its_program_is_left_out_with_all_that_needs_it() -> None:
     text = render(SETTINGS, ("redfish", "idrac"))
     assert "enabled_hardware_types = redfish,idrac\n" in text

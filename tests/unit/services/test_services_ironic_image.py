@@ -32,6 +32,28 @@ def test_what_makes_no_difference_is_said() -> None:
     ]
 
 
+def test_what_nobody_asked_us_to_know_is_named_by_its_beginning() -> None:
+    environment = {
+        "IRONIC_VMEDIA_CURVES": "x25519",
+        "IRONIC_NETWORKING_HOST": "net",
+        "IRONIC_NETWORKING_ENABLED": "false",
+    }
+    said = ironic_image.passed_over(environment)
+    assert [sentence.split()[0] for sentence in said] == ["IRONIC_NETWORKING_HOST", "IRONIC_VMEDIA_CURVES"]
+
+
+def test_a_ramdisk_for_each_architecture_can_be_named_apart() -> None:
+    apart = {
+        "DEPLOY_KERNEL_URL_X86_64": "http://images/kernel-x",
+        "DEPLOY_KERNEL_URL_AARCH64": "http://images/kernel-a",
+        "DEPLOY_RAMDISK_URL_AARCH64": "http://images/initramfs-a",
+        "DEPLOY_RAMDISK_BY_ARCH": "x86_64:http://images/initramfs-x",
+    }
+    ours = ironic_image.translated(apart)
+    assert ours["DEPLOY_KERNEL_BY_ARCH"] == "aarch64:http://images/kernel-a,x86_64:http://images/kernel-x"
+    assert ours["DEPLOY_RAMDISK_BY_ARCH"] == "x86_64:http://images/initramfs-x"
+
+
 @pytest.mark.parametrize("name", sorted(ironic_image.REFUSED))
 def test_what_is_never_done_stops_the_service_when_it_is_switched_on(name: str) -> None:
     with pytest.raises(SettingsError, match=f"{name} is '1', which Ingot does not do: "):

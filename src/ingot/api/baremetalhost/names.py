@@ -135,6 +135,8 @@ class EventReason(enum.StrEnum):
     """Ours: a host was inspected by another ramdisk than it was told to boot."""
     WEAK_IMAGE = "WeakImage"
     """Ours: what is asked for is installed, and something about it should be better: a checksum of md5, for example."""
+    NO_EFFECT = "NoEffect"
+    """Ours: something is set for the host that makes no difference here; the message tells why and what does."""
 
 
 class Annotation(enum.StrEnum):

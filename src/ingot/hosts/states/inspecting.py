@@ -58,7 +58,7 @@ async def inspecting(p: Pass) -> Outcome:
         case NotRegistered(why):
             return Wait(why, look_again=SOON)
         case Failed(message):
-            return Fail(ErrorType.INSPECTION, message)
+            return Fail(ErrorType.INSPECTION, f"{message.rstrip('.')}. {p.remark}" if p.remark else message)
         case Ready(found):
             if (held := await keep(p, found.hardware)) is not None:
                 return held

@@ -94,6 +94,7 @@ async def ensure_registered(p: Pass) -> Outcome | None:
                     METRICS.count("host_registration_required")
                 await record_is_new(p)
             p.change_provisioning(id=registered.backend_id)
+            p.remark = registered.remark
             if boots.own is not None:
                 p.boots = RamdiskStatus(format=boots.own.format, version=boots.version)
     if profile != p.status.hardware_profile:

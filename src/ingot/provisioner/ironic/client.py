@@ -1,9 +1,9 @@
 """Ironic's API, call by call.
 
-Owns the HTTP: one session, TLS, basic authentication, the microversion, and turning answers into structs or typed errors.
-Knows nothing of hosts. The version is asked for once and again when Ironic says that it no longer speaks it. A node's lock
-that is held for a moment (Ironic's own power sync does that) is waited for inside the call, and so is what Ironic, or a proxy
-before it, asks for with Retry-After; a longer wait is the caller's.
+Owns the HTTP: one session, TLS or a Unix socket, basic authentication, the microversion, and turning answers into structs or
+typed errors. Knows nothing of hosts. The version is asked for once and again when Ironic says that it no longer speaks it. A
+node's lock that is held for a moment (Ironic's own power sync does that) is waited for inside the call, and so is what Ironic,
+or a proxy before it, asks for with Retry-After; a longer wait is the caller's.
 """
 
 from __future__ import annotations
@@ -324,26 +324,29 @@ class IronicClient:
                 )
         except TimeoutError:
             raise Unavailable(
-                f"Ironic at {self._access.endpoint} did not answer {request.method} {request.path} "
+                f"Ironic at {self._access.place} did not answer {request.method} {request.path} "
                 f"within {request.timeout:g} s"
             ) from None
         except (aiohttp.ClientError, OSError) as error:
             raise Unavailable(
-                f"Ironic at {self._access.endpoint} cannot be reached: {redact(str(error))}"
+                f"Ironic at {self._access.place} cannot be reached: {redact(str(error))}"
             ) from None
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._read_credentials_again()
-            try:
-                tls = self._access.tls()
-            except SettingsError as error:
-                raise Unavailable(str(error)) from None
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(ssl=tls, limit=32),
-                cookie_jar=aiohttp.DummyCookieJar(),
+                connector=self._connector(), cookie_jar=aiohttp.DummyCookieJar()
             )
         return self._session
+
+    def _connector(self) -> aiohttp.BaseConnector:
+        if self._access.socket is not None:
+            return aiohttp.UnixConnector(str(self._access.socket), limit=32)
+        try:
+            return aiohttp.TCPConnector(ssl=self._access.tls(), limit=32)
+        except SettingsError as error:
+            raise Unavailable(str(error)) from None
 
     def _read_credentials_again(self) -> bool:
         """Whether the files now hold other credentials than those in use."""

@@ -31,6 +31,13 @@ MARK: Final = "ingot_host"
 MOST_AT_ONCE: Final = 20
 """Nodes that are settled after one list. The others have their turn after the next ones."""
 
+MOST_NAMED: Final = 5
+REMOVE: Final = (
+    "Where nobody needs one: `baremetal node maintenance set UUID`, then `baremetal node delete UUID`, which leaves the machine "
+    "alone; to have it as a host again, create the host with spec.externallyProvisioned"
+)
+"""What a person does about a node that is kept."""
+
 log = logging.getLogger(__name__)
 
 
@@ -56,6 +63,18 @@ class Orphans:
         """Without our mark, as was read once."""
         self._kept: set[str] = set()
         self.census: Census | None = None
+
+    @property
+    def notice(self) -> str:
+        """What is kept and needs a person, as a sentence; "" while there is nothing."""
+        # Whatever was removed meanwhile is not in the cache any more.
+        kept = [node for uuid in sorted(self._kept) if (node := self._nodes.cache.get(uuid)) is not None]
+        if not kept:
+            return ""
+        named = ", ".join(f"{node.name} ({node.uuid}, {node.provision_state})" for node in kept[:MOST_NAMED])
+        more = f" and {len(kept) - MOST_NAMED} more" if len(kept) > MOST_NAMED else ""
+        found = f"Ironic has nodes that no host owns, and a system may run on their machines: {named}{more}"
+        return f"{found}. They are kept. {REMOVE}"
 
     async def sweep(self) -> None:
         """What cannot be done now is done after the next list."""
@@ -113,11 +132,11 @@ class Orphans:
             return
         self._kept.add(node.uuid)
         log.warning(
-            "the node %s (%s), which no host owns, is kept: it is %s, and a system may run on its machine. If nobody needs it, "
-            "remove the node from Ironic by hand",
+            "the node %s (%s), which no host owns, is kept: it is %s, and a system may run on its machine. %s",
             node.name,
             node.uuid,
             node.provision_state,
+            REMOVE,
         )
         ORPHANS.labels("kept").inc()
 

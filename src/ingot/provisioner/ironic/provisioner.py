@@ -247,7 +247,8 @@ class IronicProvisioner:
         return self._changes.listen()
 
     def notice(self) -> str:
-        return self._watch.notice if self._receiver is not None else ""
+        push = self._watch.notice if self._receiver is not None else ""
+        return "; ".join(filter(None, (push, self._orphans.notice)))
 
     def follow(self, census: Census) -> None:
         if not self._shared:

@@ -41,6 +41,11 @@ _BOOT_MODES: Final = {
 
 
 _USUAL: Final = Site()
+_NO_NETWORK_IN_AN_ISO: Final = (
+    "spec.preprovisioningNetworkDataName has no effect here: hosts boot the ISO that DEPLOY_ISO_URL names, into which nothing is "
+    "put, so the ramdisk asks for its network by DHCP. Where there is no DHCP, have a ramdisk made for each host "
+    "(--build-preprov-image), or name DEPLOY_KERNEL_URL and DEPLOY_RAMDISK_URL in place of the ISO"
+)
 
 Fingerprint = NewType("Fingerprint", bytes)
 
@@ -85,6 +90,12 @@ class Record:
         if self.network_data:
             body["network_data"] = self.network_data
         return body
+
+    @property
+    def remark(self) -> str:
+        """What of it Ironic takes and does nothing with."""
+        # Into an ISO that it has not put together itself Ironic puts nothing; it only says so in its log.
+        return _NO_NETWORK_IN_AN_ISO if self.network_data and "deploy_iso" in self.driver_info else ""
 
     def fingerprint(self) -> Fingerprint:
         """Tells two records apart in all but their credentials, and tells nobody what is in them."""

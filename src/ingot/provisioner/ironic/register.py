@@ -113,7 +113,7 @@ class Registrar:
             # Said once; whatever comes in between, they are handed on and tried before the host counts as registered.
             self._owed[host.key] = credentials
         if (known := self._already_in_line(host, access, wanted)) is not None:
-            return Ready(Registered(known.uuid))
+            return Ready(Registered(known.uuid, wanted.remark))
         try:
             return await self._bring_in_line(host, access, wanted, again=again)
         except Conflict as conflict:
@@ -305,7 +305,7 @@ class Registrar:
                     refused_credentials=refuses_credentials(text),
                 )
         if states.is_busy(node.provision_state):
-            return Ready(Registered(node.uuid))
+            return Ready(Registered(node.uuid, wanted.remark))
         if problem := await ensure_ports(self._nodes, node, access, self._ports):
             return Failed(problem)
         self._in_line[node.uuid] = _InLine(
@@ -315,7 +315,7 @@ class Registrar:
         self._handed_on.setdefault(node.uuid, fingerprint)
         self._nodes.attempts.done(node.uuid, Scope.STATE)
         self._nodes.interruptions.progressed(host.key, states.ENROLL)
-        return Ready(Registered(node.uuid))
+        return Ready(Registered(node.uuid, wanted.remark))
 
 
 def _is_somebody_elses(node: FullNode, host: HostRef, access: Access) -> bool:

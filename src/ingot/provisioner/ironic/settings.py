@@ -26,6 +26,9 @@ DEFAULT_AUTH_ROOT: Final = "/opt/metal3/auth"
 DEFAULT_CA: Final = "/opt/metal3/certs/ca/tls.crt"
 DEFAULT_CLIENT_CERTIFICATE: Final = "/opt/metal3/certs/client/tls.crt"
 DEFAULT_CLIENT_KEY: Final = "/opt/metal3/certs/client/tls.key"
+ON_A_SOCKET: Final = "http://ironic/v1"
+_UNIX: Final = "unix:"
+_LONGEST_SOCKET: Final = 107
 _DURATION: Final = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>ms|s|m|h)?")
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
 
@@ -83,6 +86,8 @@ class IronicAccess:
 
     endpoint: str
     """With the version, without a slash at the end: https://127.0.0.1:6385/v1."""
+    socket: Path | None = None
+    """The Unix socket that Ironic listens on; then the endpoint is only what is said there, and there is no TLS."""
     ca_file: Path | None = None
     insecure: bool = False
     skip_name_check: bool = False
@@ -109,8 +114,10 @@ class IronicAccess:
         folder = Path(get("METAL3_AUTH_ROOT_DIR") or DEFAULT_AUTH_ROOT) / "ironic"
         if get("IRONIC_CACERT_FILE") and not ca_file.is_file():
             raise SettingsError(f"IRONIC_CACERT_FILE names {ca_file}, and there is no such file")
+        socket = _socket(get("IRONIC_ENDPOINT") or "")
         return cls(
-            endpoint=_endpoint(get("IRONIC_ENDPOINT") or ""),
+            endpoint=ON_A_SOCKET if socket else _endpoint(get("IRONIC_ENDPOINT") or ""),
+            socket=socket,
             ca_file=ca_file if ca_file.is_file() else None,
             insecure=flag(environment, "IRONIC_INSECURE"),
             skip_name_check=flag(environment, "IRONIC_SKIP_CLIENT_SAN_VERIFY"),
@@ -126,6 +133,11 @@ class IronicAccess:
             shared=flag(environment, "IRONIC_SHARED"),
             inspections=_number("INGOT_INSPECTIONS", get("INGOT_INSPECTIONS") or str(AT_ONCE)),
         )
+
+    @property
+    def place(self) -> str:
+        """Where that is, for people."""
+        return f"{_UNIX}{self.socket}" if self.socket else self.endpoint
 
     def credentials(self) -> tuple[str, Secret] | None:
         """User name and password as they are on disk now."""
@@ -153,6 +165,21 @@ class IronicAccess:
         return context
 
 
+def _socket(text: str) -> Path | None:
+    """unix:/run/ironic/ironic.sock, also with three slashes; None where it is no socket."""
+    if not text.startswith(_UNIX):
+        return None
+    path = text.removeprefix(_UNIX).removeprefix("//")
+    if not path.startswith("/") or "\0" in path:
+        raise SettingsError(f"IRONIC_ENDPOINT is {text!r}; expected unix:/PATH, the whole path of a socket")
+    if len(path.encode()) > _LONGEST_SOCKET:
+        raise SettingsError(
+            f"IRONIC_ENDPOINT is {text!r}; the path of a socket has at most {_LONGEST_SOCKET} bytes. Set "
+            "INGOT_IRONIC_SOCKET_FILE of the Ironic service to a shorter one"
+        )
+    return Path(path)
+
+
 def _endpoint(text: str) -> str:
     if not text:
         raise SettingsError(
@@ -160,7 +187,9 @@ def _endpoint(text: str) -> str:
         )
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise SettingsError(f"IRONIC_ENDPOINT is {text!r}; expected a URL with http or https and a host")
+        raise SettingsError(
+            f"IRONIC_ENDPOINT is {text!r}; expected a URL with http or https and a host, or unix:/PATH of a socket"
+        )
     if parts.username or parts.password:
         raise SettingsError(
             "IRONIC_ENDPOINT must hold no password; put it in METAL3_AUTH_ROOT_DIR/ironic/password"

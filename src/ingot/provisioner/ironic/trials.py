@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from typing import Final
 
 from ingot.api.meta import Key
 from ingot.provisioner.changes import Changes
 from ingot.provisioner.ironic.client import IronicClient
-from ingot.provisioner.ironic.errors import IronicError, Refused, ServerError, Unavailable
+from ingot.provisioner.ironic.errors import Conflict, IronicError, Refused, ServerError, Unavailable
 from ingot.provisioner.ironic.record import Fingerprint
+
+LOCKED_FOR_LONG: Final = 180.0
+"""Seconds after which it is told that the node is locked; a power sync of a BMC that hangs holds it for up to a minute."""
+PAUSE: Final = 2.0
 
 
 class Asking:
@@ -85,7 +90,7 @@ class Trials:
 
     async def _ask(self, uuid: str) -> Worked | DidNot:
         try:
-            await self._client.ask_boot_device(uuid)
+            await self._ask_once_it_is_free(uuid)
         except ServerError as error:
             # Ironic hands on what the BMC said as an error of its own.
             said = error.text.lower()
@@ -100,3 +105,18 @@ class Trials:
             # An answer came, only not one we can read: the BMC was reached.
             return Worked()
         return Worked()
+
+    async def _ask_once_it_is_free(self, uuid: str) -> None:
+        """Ironic asks under the node's lock. That somebody else holds it says nothing of the credentials."""
+        clock = asyncio.get_running_loop().time
+        end = clock() + LOCKED_FOR_LONG
+        while True:
+            try:
+                return await self._client.ask_boot_device(uuid)
+            except Conflict as error:
+                if clock() > end:
+                    raise Unavailable(
+                        f"the new credentials could not be tried for {LOCKED_FOR_LONG / 60:.0f} minutes, and are tried again: "
+                        f"{error.text}"
+                    ) from None
+            await asyncio.sleep(PAUSE)

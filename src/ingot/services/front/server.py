@@ -18,6 +18,7 @@ from typing import Final
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from ingot.services import agent_logs
 from ingot.services.front import calls
 from ingot.services.front.boot import BootListener
 from ingot.services.front.files import PREFIX, PublishedFiles
@@ -160,6 +161,11 @@ async def serve(settings: IronicSettings, ready: Callable[[], None]) -> None:
             await _listening(stack, settings, boot.app(), settings.boot_port, None)
         renewing = asyncio.create_task(tls.keep())
         stack.callback(renewing.cancel)
+        # Ironic has no time of its own for it, and this one runs beside it.
+        pruning = asyncio.create_task(
+            agent_logs.keep_pruned(settings.paths.agent_logs, settings.agent_logs_mib * agent_logs.MIB)
+        )
+        stack.callback(pruning.cancel)
         ready()
         await stop.wait()
 

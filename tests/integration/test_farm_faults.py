@@ -40,6 +40,12 @@ async def runs(host: Host) -> None:
     await host.until_power(on=True)
 
 
+async def is_off(host: Host) -> None:
+    """Somebody else's system, switched off."""
+    await host.create(externallyProvisioned=True, online=False)
+    await host.reaches("externally provisioned")
+
+
 async def is_available(host: Host) -> None:
     await host.create(inspectionMode="disabled")
     await host.reaches("available")
@@ -83,6 +89,12 @@ SWITCHING_HARD = When(
     lambda host: host.annotate(f"{Annotation.REBOOT}/hold", '{"mode": "hard"}'),
     "power management error",
     lambda host: host.until_power(on=False),
+)
+SWITCHING_ON = When(
+    is_off,
+    lambda host: host.change(online=True),
+    "power management error",
+    lambda host: host.until_power(on=True),
 )
 UPDATING = When(
     is_available,
@@ -171,6 +183,12 @@ def row(name: str, fault: Faults, when: When, reads: str = "") -> object:
             "the power cannot be switched off",
         ),
         row(
+            "a BMC that says Off of a server that is on",
+            Faults(power_lie="Off"),
+            SWITCHING_ON,
+            "the power cannot be switched on",
+        ),
+        row(
             "virtual media that are refused",
             Faults(fail_insert_media=True),
             INSPECTING,
@@ -254,22 +272,57 @@ async def test_a_bmc_that_is_gone_for_a_while_is_told_and_all_is_well_once_it_is
     await runs(host)
     before = await host.seen()
     await host.behave(Faults(bmc_down=True))
-    await host.until(lambda found: _is_manageable(found) == ("False", "PowerFailure"), "out of reach")
+    await host.until(
+        lambda found: condition(found, "Manageable") == ("False", "PowerFailure"), "out of reach"
+    )
     await host.behave()
-    await host.until(lambda found: _is_manageable(found)[0] == "True", "in reach again")
+    await host.until(lambda found: condition(found, "Manageable")[0] == "True", "in reach again")
     assert (await host.seen()).power_actions == before.power_actions
 
 
-def _is_manageable(host: BareMetalHost) -> tuple[str, str]:
-    found = next(one for one in host.status.conditions if one.type == "Manageable")
-    return found.status, found.reason
+def condition(host: BareMetalHost, kind: str) -> tuple[str, str]:
+    """Status and reason of one of the host's conditions; nothing of one that it does not have."""
+    found = (one for one in host.status.conditions if one.type == kind)
+    return next(((one.status, one.reason) for one in found), ("", ""))
 
 
 @story
-async def test_a_bmc_that_is_reset_costs_nothing_but_time(room: Room) -> None:
+async def test_a_server_that_is_not_well_is_told_of_as_long_as_it_is(room: Room) -> None:
     host = room.server()
     await runs(host)
-    await room.lab.reset_bmc(host.name, 4)
+    await host.until(lambda found: condition(found, "Healthy") == ("True", "Healthy"), "well")
+    before = await host.seen()
+    for health, reason in (("Critical", "CriticalError"), ("Warning", "Warning")):
+        await host.behave(Faults(health=health))
+        await host.until(
+            lambda found, reason=reason: condition(found, "Healthy") == ("False", reason), f"told: {health}"
+        )
+    await host.behave()
+    found = await host.until(lambda found: condition(found, "Healthy")[0] == "True", "well again")
+    # What a BMC says of its server is no failure of ours.
+    assert found.status.operational_status == "OK"
+    assert (await host.seen()).power_actions == before.power_actions
+    assert not await host.troubles()
+
+
+async def by_hand(host: Host) -> None:
+    await host.room.lab.reset_bmc(host.name, 4)
+
+
+async def by_plan(host: Host) -> None:
+    restart = Planned(after=1, lasts=4, faults=Faults(bmc_restarting=True))
+    await host.room.lab.set_plan(host.name, restart)
+    await host.until_seen(lambda seen: seen.faults_now.bmc_restarting, "without its BMC, as planned")
+
+
+@pytest.mark.parametrize("reset", [by_hand, by_plan])
+@story
+async def test_a_bmc_that_is_reset_costs_nothing_but_time(
+    room: Room, reset: Callable[[Host], Awaitable[None]]
+) -> None:
+    host = room.server()
+    await runs(host)
+    await reset(host)
     await host.change(online=False)
     await host.until_power(on=False)
     assert not await host.troubles()

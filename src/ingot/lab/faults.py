@@ -22,6 +22,8 @@ class Faults(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defa
 
     bmc_down: bool = False
     """The BMC's port is closed."""
+    bmc_restarting: bool = False
+    """The BMC's port is closed, and its sessions are forgotten: with an end in a plan, a reset of the BMC."""
     refuse_password: bool = False
     """Every login is refused, also the right one."""
     password_expired: bool = False
@@ -42,6 +44,8 @@ class Faults(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defa
     """What runs on the server does not heed the wish to shut down."""
     power_lie: Literal["", "On", "Off"] = ""
     """What the BMC says of the power, whatever it is."""
+    health: Literal["", "Warning", "Critical"] = ""
+    """What the BMC says of the server's health."""
     fail_insert_media: bool = False
     media_stuck: bool = False
     """Ejecting a medium fails, and it stays."""

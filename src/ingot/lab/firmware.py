@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import hashlib
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from ingot.formats import FormatError
 from ingot.formats.boot_parameters import parameters
@@ -38,8 +41,9 @@ from ingot.lab.loading import Loader
 from ingot.lab.media import Remote, opened
 from ingot.lab.medium import Library, Medium, read_medium
 from ingot.lab.record import Booted, BootTarget, Instance, Override, Ramdisk
-from ingot.trust import write_private
+from ingot.trust import HIDDEN, write_private
 
+_NEVER_SHOWN: Final = "ipa-agent-token"
 AT_ONCE: Final = 64
 """Media that are read at the same time: each takes its size in memory while it is."""
 
@@ -103,12 +107,12 @@ class Firmware:
         found = await self._from_medium(chassis, url, what)
         stick = Medium() if source == "Usb" else await self._stick(chassis)
         if isinstance(found, _Live):
-            return await found.start(chassis, source, stick)
-        medium, booted = found.medium, found.booted(source)
+            return await found.start(chassis, source, url, stick)
+        medium, booted = found.medium, found.booted(source, url)
         # What is on the stick counts more than what is baked into the medium.
         given = medium.parameters | stick.parameters
         if medium.for_agent or stick.for_agent:
-            return Result(booted, _ramdisk(given, medium))
+            return _as_ramdisk(booted, given, medium)
         if not medium.bootable:
             raise BootFailure(
                 f"{what} is not bootable: it has neither a boot record nor the configuration of a boot loader"
@@ -176,14 +180,14 @@ class Firmware:
             if is_live_initrd(members):
                 reach = Reach(self.trusted, chassis.folder)
                 live = _Live(await booted_from_network(found.command_line, members, reach), sha256, size)
-                return await live.start(chassis, "Pxe", Medium())
+                return await live.start(chassis, "Pxe", found.kernel, Medium())
         except FormatError as error:
             raise BootFailure(f"what the network boots is not bootable: {error}") from error
         medium = Medium(parameters=given, ca=loader.ca(found))
-        booted = Booted(source="Pxe", sha256=sha256, size=size)
+        booted = Booted(source="Pxe", url=found.kernel, sha256=sha256, size=size)
         if not medium.for_agent:
             return Result(booted, Instance(image_sha256=sha256, image_size=size))
-        return Result(booted, _ramdisk(given, medium))
+        return _as_ramdisk(booted, given, medium)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +198,13 @@ class _Read:
     sha256: str
     size: int
 
-    def booted(self, source: str) -> Booted:
+    def booted(self, source: str, url: str) -> Booted:
         return Booted(
-            source=source, sha256=self.sha256, size=self.size, network_data=self.medium.network_data
+            source=source,
+            url=url,
+            sha256=self.sha256,
+            size=self.size,
+            network_data=self.medium.network_data,
         )
 
 
@@ -208,10 +216,11 @@ class _Live:
     sha256: str
     size: int
 
-    async def start(self, chassis: Chassis, source: str, stick: Medium) -> Result:
+    async def start(self, chassis: Chassis, source: str, url: str, stick: Medium) -> Result:
         record, runs = started(self.system, stick.parameters, sha256=self.sha256, size=self.size)
         await asyncio.to_thread(_keep, chassis.booted_ignition, self.system.ignition)
-        return Result(Booted(source=source, sha256=self.sha256, size=self.size, coreos=record), runs)
+        booted = Booted(source=source, url=url, sha256=self.sha256, size=self.size, coreos=record)
+        return Result(booted, runs)
 
 
 def _keep(file: Path, content: bytes | None) -> None:
@@ -231,10 +240,13 @@ async def _boot_disk(chassis: Chassis) -> Result:
     raise BootFailure("the disk is not bootable: nothing was written to it")
 
 
-def _ramdisk(given: dict[str, str], medium: Medium) -> Ramdisk:
-    return Ramdisk(
+def _as_ramdisk(booted: Booted, given: dict[str, str], medium: Medium) -> Result:
+    ramdisk = Ramdisk(
         parameters=given,
         ca=medium.ca,
-        token=given.get("ipa-agent-token", ""),
+        token=given.get(_NEVER_SHOWN, ""),
         boot_mac=given.get("BOOTIF", ""),
     )
+    shown = {name: HIDDEN if name == _NEVER_SHOWN else value for name, value in given.items()}
+    ca_sha256 = hashlib.sha256(medium.ca.encode()).hexdigest() if medium.ca else ""
+    return Result(replace(booted, parameters=shown, ca_sha256=ca_sha256), ramdisk)

@@ -66,12 +66,18 @@ class Booted(msgspec.Struct, kw_only=True):
 
     source: str
     """The boot target, or the device of a boot from a disk."""
+    url: str = ""
+    """Where the medium was fetched; over the network, the kernel."""
     sha256: str = ""
     """Empty for a medium of which only parts were read."""
     size: int = 0
     coreos: CoreOs | None = None
     network_data: dict[str, Any] | None = None
     """What the medium of a ramdisk says of the network, when it says something."""
+    parameters: dict[str, str] = {}
+    """What a ramdisk was told by its boot loader. An agent's token is there, and not shown."""
+    ca_sha256: str = ""
+    """Of the certificate that came with a ramdisk, whom its agent trusts; empty where none did."""
 
 
 class Ramdisk(msgspec.Struct, kw_only=True):

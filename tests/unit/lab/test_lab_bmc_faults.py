@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from typing import Literal
 
+import aiohttp
 import pytest
-from lab_bench import Bench
+from lab_bench import Bench, until
 
-from ingot.lab.faults import Faults
+from ingot.lab.faults import Faults, Planned
 
 CD = "/redfish/v1/Managers/1/VirtualMedia/Cd"
 SESSIONS = "/redfish/v1/SessionService/Sessions"
@@ -54,6 +56,47 @@ async def test_a_bmc_that_lies_about_the_power(bench: Bench) -> None:
     await misbehave(bench, Faults(power_lie="On"))
     assert (await bench.bmc("GET"))[1]["PowerState"] == "On"
     assert (await bench.server()).power == "Off"
+
+
+@pytest.mark.parametrize("health", ["Warning", "Critical"])
+async def test_a_server_that_is_not_well_says_so_and_is_well_again(
+    bench: Bench, health: Literal["Warning", "Critical"]
+) -> None:
+    async def told() -> tuple[str, str]:
+        shown = (await bench.bmc("GET"))[1]["Status"]
+        return shown["Health"], shown["HealthRollup"]
+
+    assert await told() == ("OK", "OK")
+    await misbehave(bench, Faults(health=health))
+    assert await told() == (health, health)
+    await misbehave(bench, Faults())
+    assert await told() == ("OK", "OK")
+
+
+async def test_a_bmc_that_restarts_by_plan_is_away_for_as_long_and_forgets_who_was_logged_in(
+    bench: Bench,
+) -> None:
+    login = {"UserName": bench.plate.username, "Password": bench.plate.password}
+    opened = (await bench.bmc("POST", SESSIONS, login, auth=None))[2]
+    session = {"X-Auth-Token": opened["X-Auth-Token"]}
+    assert (await bench.bmc("GET", headers=session, auth=None))[0] == 200
+
+    # Without an end first: a busy machine could miss a short one.
+    await bench.lab.set_plan(bench.plate.name, Planned(after=0.1, faults=Faults(bmc_restarting=True)))
+
+    async def answers() -> bool:
+        try:
+            return (await bench.bmc("GET"))[0] == 200
+        except aiohttp.ClientConnectorError:
+            return False
+
+    async def away() -> bool:
+        return not await answers()
+
+    await until(away, "the BMC to be away")
+    await bench.lab.set_plan(bench.plate.name, Planned(lasts=0.1, faults=Faults(bmc_restarting=True)))
+    await until(answers, "the BMC to be back")
+    assert (await bench.bmc("GET", headers=session, auth=None))[0] == 401
 
 
 async def test_a_medium_that_does_not_come_out(bench: Bench) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +22,7 @@ from ingot.lab.medium import CA_IN_RAMDISK
 from ingot.lab.record import Override
 from ingot.lab.samples import ramdisk_iso
 from ingot.lab.settings import FarmSettings
+from ingot.trust import HIDDEN
 
 
 @pytest.mark.parametrize(
@@ -123,7 +125,8 @@ async def test_a_token_on_the_medium_wins_over_the_one_from_look_up(bench: Bench
     files = {"/boot/grub/grub.cfg": config.encode(), CA_IN_RAMDISK: ca}
     iso = build_iso(files, label="R", made_at=datetime(2026, 1, 1, tzinfo=UTC))
     bench.ironic.token = "******"
-    await bench.boot_medium((await bench.lab.add_image(iso, name="own.iso")).url)
+    medium = await bench.lab.add_image(iso, name="own.iso")
+    await bench.boot_medium(medium.url)
 
     async def heard() -> bool:
         return bool(bench.ironic.heartbeats)
@@ -131,6 +134,11 @@ async def test_a_token_on_the_medium_wins_over_the_one_from_look_up(bench: Bench
     await until(heard, "a heartbeat")
     assert bench.ironic.heartbeats[0]["agent_token"] == "from-the-medium"
     assert bench.ironic.inspection_tries == 0  # the medium names no address for it
+    booted = (await bench.server()).booted
+    assert booted is not None
+    assert (booted.url, booted.sha256) == (medium.url, medium.sha256)
+    assert booted.parameters == {"ipa-api-url": bench.ironic.url, "ipa-agent-token": HIDDEN}
+    assert booted.ca_sha256 == hashlib.sha256(ca).hexdigest()
 
 
 async def test_a_boot_waits_until_somebody_looks(tmp_path: Path, ironic: LabIronic) -> None:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from lab_bench import Bench, config_drive, until
-from lab_fat import fat_volume
 from lab_rack import Rack
 
+from fat_volumes import fat_volume
 from ingot.formats import FormatError
 from ingot.formats.boot_parameters import grub_config
 from ingot.formats.fat import looks_like_fat, read_fat

@@ -46,6 +46,16 @@ SAID = [
         "the image cannot be fetched: its URL answers HTTP 404",
     ),
     (
+        "Failed to prepare to deploy: 401 Client Error: Unauthorized for url: https://registry.example.com/v2/",
+        "the registry of the image refused the user name or password (HTTP 401); correct the Secret that "
+        "spec.image.ociAuthSecretName names",
+    ),
+    (
+        "Failed to prepare to deploy: The requested image oci://registry.example.com/a:b requires authentication which has not "
+        "been provided. Unable to proceed.",
+        "the registry of the image asks for a user name and password; name a Secret with both in",
+    ),
+    (
         "Deploy step deploy.write_image failed on node U. Image failed to verify against checksum. location: /x",
         "the image does not match its checksum",
     ),

@@ -49,8 +49,11 @@ class Bmc:
     async def faults_changed(self) -> None:
         """Open or close the port, as the faults of this moment want it."""
         async with self._turning:
-            down = self._away > 0 or self._chassis.faults.bmc_down
+            faults = self._chassis.faults
+            down = self._away > 0 or faults.bmc_down or faults.bmc_restarting
             await (self._listener.stop() if down else self._listener.start())
+            if faults.bmc_restarting:
+                self._server.logins.forget()
 
     def restart_soon(self, seconds: float | None = None) -> None:
         """Restart as if somebody had pressed the button: away for a while, sessions forgotten. Returns at once."""

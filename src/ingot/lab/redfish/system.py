@@ -60,7 +60,7 @@ def system(call: Call) -> Document:
         "BiosVersion": record.components.versions.get("bios", profile.bios_version),
         "PowerState": server.power(),
         indicator.PROPERTY: indicator.shown(server, "system"),
-        "Status": HEALTHY | {"HealthRollup": "OK"},
+        "Status": HEALTHY | dict.fromkeys(("Health", "HealthRollup"), server.faults.health or "OK"),
         "MemorySummary": {"TotalSystemMemoryGiB": made.memory_mib // 1024, "Status": HEALTHY},
         "ProcessorSummary": {"Count": made.sockets, "Model": made.cpu_model, "Status": HEALTHY},
         "BootProgress": {"LastState": _progress(server)},

@@ -42,6 +42,9 @@ _BMC_GARBLED: Final = re.compile(
 _IMAGE_MISSING: Final = re.compile(
     r"Got HTTP code (?P<code>\d{3}) instead of 200|image href .{0,200}?(?P<other>404)", re.I
 )
+# In the words of the library that Ironic asks registries with, which is not the one for BMCs.
+_REGISTRY_REFUSED: Final = re.compile(r"\b(?P<code>401|403) Client Error: .{0,200}? for url: https?://", re.I)
+_REGISTRY_ASKS: Final = re.compile(r"requested image .{0,400}? requires authentication", re.I)
 _CHECKSUM: Final = re.compile(r"checksum|hash (?:mismatch|does not match)|failed to verify", re.I)
 _NOWHERE_TO_SERVE_FROM: Final = re.compile(r"Could not attach device .*NoneType")
 # ipmitool ends in the same way whatever was wrong, and Ironic does not repeat what it printed.
@@ -71,6 +74,16 @@ def known_cause(text: str, node: Node) -> str:
     about_the_agent = _AGENT.search(text)
     if (found := _IMAGE_MISSING.search(text)) is not None:
         return f"the image cannot be fetched: its URL answers HTTP {found['code'] or found['other']}"
+    if (refused := _REGISTRY_REFUSED.search(text)) is not None:
+        return (
+            f"the registry of the image refused the user name or password (HTTP {refused['code']}); correct the Secret that "
+            "spec.image.ociAuthSecretName names"
+        )
+    if _REGISTRY_ASKS.search(text):
+        return (
+            "the registry of the image asks for a user name and password; name a Secret with both in "
+            "spec.image.ociAuthSecretName"
+        )
     if not about_the_agent and (refused := _BMC_REFUSED.search(text)) is not None:
         return f"{bmc} refused the user name or password (HTTP {refused['code'] or 401})"
     if _NOWHERE_TO_SERVE_FROM.search(text):

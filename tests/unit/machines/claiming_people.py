@@ -48,6 +48,8 @@ TROUBLES: Final[dict[str, dict[str, Any]]] = {
     "used as it is": {"spec": {"externallyProvisioned": True}},
 }
 """What can befall a host."""
+OF_AVAILABLE: Final = ("inspected", "used as it is")
+"""What can befall it while nothing is installed there."""
 CURES: Final[dict[str, Any]] = {
     "metadata": {"annotations": {Annotation.PAUSED: None, Annotation.DETACHED: None, UNHEALTHY[0]: None}},
     "spec": {"externallyProvisioned": False},
@@ -94,7 +96,7 @@ class People:
     async def befall(self, name: str, trouble: str) -> None:
         change = TROUBLES[trouble]
         host = await self.host(name)
-        if host is None or (trouble == "inspected" and host.state is not State.AVAILABLE):
+        if host is None or (trouble in OF_AVAILABLE and host.state is not State.AVAILABLE):
             return
         await self._change_host(name, change)
 

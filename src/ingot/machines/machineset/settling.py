@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, Final, Literal, TypeVar
 
 from ingot.api.machine import MACHINE_SETS, MACHINES, Machine, MachineSet
-from ingot.kube import AlreadyExists, Client, Conflict, EventRecorder, Forbidden, Invalid, NotFound
+from ingot.kube import REFUSALS, AlreadyExists, Client, Conflict, EventRecorder, NotFound
 from ingot.machines.machineset.known import VOICE, Known
 from ingot.machines.machineset.members import (
     Members,
@@ -101,7 +101,7 @@ class Settler:
         machine_set = await self._note(machine_set, numbers)
         try:
             await self._in_batches(machine_set, names, self._create)
-        except (Invalid, Forbidden) as error:
+        except REFUSALS as error:
             self._tell(
                 machine_set, "FailedCreate", f"No machine can be made: {error.message}", type="Warning"
             )

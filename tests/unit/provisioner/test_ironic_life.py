@@ -81,7 +81,7 @@ async def test_an_inspection_ends_with_what_the_ramdisk_found(backend, ironic, p
     await plugin.delivered()
     answer = await inspect(backend, known, guard)
     assert isinstance(answer, Ready)
-    assert answer.value.ram_mebibytes == 8192
+    assert answer.value.hardware.ram_mebibytes == 8192
     assert guard.acts == [Act.POWER_OFF]
 
 

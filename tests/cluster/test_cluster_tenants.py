@@ -77,7 +77,7 @@ def _host_of(here: Site, tenant: str) -> dict[str, dict[str, dict[str, str]]]:
     (found,) = (
         one
         for one in here.get("bmh", "-n", RACKS)["items"]
-        if one["spec"]["consumerRef"] | {"namespace": tenant} == one["spec"]["consumerRef"]
+        if one["spec"].get("consumerRef", {}).get("namespace") == tenant
     )
     return found
 

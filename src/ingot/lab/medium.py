@@ -92,12 +92,14 @@ def _stick(file: BinaryIO) -> Medium:
 
 def _iso(file: BinaryIO) -> Medium:
     iso = Iso(file)
-    if iso.label.lower() == CONFIG_DRIVE:
-        return Medium(label=iso.label, config_drive=iso.bytes_at(0, iso.size))
     config = _boot_config(iso)
+    bootable = config is not None or _has_boot_record(iso)
+    # A boot medium with network data has the label of a config drive: that is how its ramdisk finds them.
+    if iso.label.lower() == CONFIG_DRIVE and not bootable:
+        return Medium(label=iso.label, config_drive=iso.bytes_at(0, iso.size))
     return Medium(
         label=iso.label,
-        bootable=config is not None or _has_boot_record(iso),
+        bootable=bootable,
         parameters=_parameters(config),
         ca=_ca(iso),
         network_data=_json(iso, _NETWORK_DATA),

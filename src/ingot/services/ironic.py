@@ -28,6 +28,8 @@ from ingot.trust import Secret, htpasswd_line, kept_token, write_private
 
 # The names by which Ironic and its libraries look for a program that makes ISO 9660 images.
 _ISO_MAKERS: Final = ("mkisofs", "genisoimage", "xorrisofs")
+# By these names the library requests is told of certificates, and prefers them to those of its session.
+_BUNDLES: Final = frozenset({"REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"})
 # bcrypt looks at no more than this; who relied on the rest would have a weaker password than they think.
 _LONGEST_PASSWORD: Final = 72
 
@@ -156,8 +158,13 @@ def program_path(settings: IronicSettings, path: str) -> str:
 def child_environment(
     settings: IronicSettings, made: IronicEnvironment, inherited: Mapping[str, str], path: str
 ) -> dict[str, str]:
-    """What Ironic and its children see: what we see, without our own variables, which can hold a database password."""
+    """What Ironic and its children see: what we see, without our own variables, which can hold a database password.
+
+    Whom to believe is said by the settings: a bundle in the environment counts more with the library that asks registries.
+    """
     ours = {*settings.to_environment(), *ironic_image.SPELLINGS}
+    if settings.webserver_ca_file is not None:
+        ours |= _BUNDLES
     kept = {name: value for name, value in without_ours(inherited).items() if name not in ours}
     return kept | {"PATH": f"{made.bin}{os.pathsep}{path}"}
 

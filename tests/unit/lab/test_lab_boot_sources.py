@@ -70,7 +70,7 @@ sanboot --no-describe || exit 0
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def rack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rack]:
-    async with Rack.running(tmp_path_factory.mktemp("rack"), servers=10) as rack:
+    async with Rack.running(tmp_path_factory.mktemp("rack"), servers=11) as rack:
         yield rack
 
 
@@ -183,7 +183,9 @@ async def test_a_network_that_knows_none_of_its_cards_boots_nothing(rack: Rack, 
     assert "found nothing to boot" in await bench.said("does not boot")
 
 
-async def test_what_ironic_puts_on_a_medium_is_found_wherever_it_is(bench: Bench) -> None:
+@pytest.mark.parametrize("label", ["ISOIMAGE", "config-2"])
+async def test_what_ironic_puts_on_a_medium_is_found_wherever_it_is(bench: Bench, label: str) -> None:
+    """With network data on it, Ironic gives the medium the label of a config drive."""
     network = {"links": [{"id": "eth0"}]}
     config = grub_config(
         kernel="/vmlinuz", initrd="/initrd", values={"ipa-api-url": bench.ironic.url, "nofb": ""}
@@ -193,7 +195,7 @@ async def test_what_ironic_puts_on_a_medium_is_found_wherever_it_is(bench: Bench
         "/initrd": initrd(ca=ca(bench)),
         "/openstack/latest/network_data.json": json.dumps(network).encode(),
     }
-    found = read_medium(io.BytesIO(build_iso(files, label="ISOIMAGE", made_at=MADE_AT)))
+    found = read_medium(io.BytesIO(build_iso(files, label=label, made_at=MADE_AT)))
     assert found.for_agent
     assert found.bootable
     assert found.network_data == network

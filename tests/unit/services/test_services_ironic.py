@@ -143,6 +143,16 @@ def test_ironic_sees_its_own_options_but_not_our_settings(settings: IronicSettin
     assert "hunter2" not in str(seen)
 
 
+def test_who_vouches_for_image_servers_is_not_overruled_by_a_bundle_of_the_shell(
+    settings: IronicSettings, tmp_path: Path
+) -> None:
+    inherited = {"REQUESTS_CA_BUNDLE": "/etc/ssl/all.crt", "CURL_CA_BUNDLE": "/etc/ssl/all.crt"}
+    made = IronicEnvironment("39", Path("/cache/39"))
+    unset, given = replace(settings, webserver_ca_file=None), replace(settings, webserver_ca_file=tmp_path)
+    assert inherited.items() <= ironic.child_environment(unset, made, inherited, "/usr/bin").items()
+    assert not inherited.keys() & ironic.child_environment(given, made, inherited, "/usr/bin").keys()
+
+
 def test_the_command_says_what_is_missing_and_ends_with_1() -> None:
     result = CliRunner(env={"INGOT_IRONIC_STATE": "", "IRONIC_CERT_FILE": ""}).invoke(service, ["ironic"])
     assert result.exit_code == 1

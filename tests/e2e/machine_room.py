@@ -79,6 +79,12 @@ class MachineRoom:
 
     # The API, through kubectl
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """Of a kubectl for this installation."""
+        mine = {"KUBECONFIG": str(self.state / "kubeconfig"), "HOME": str(self.state / "run")}
+        return {**os.environ, **mine}
+
     def kubectl(self, *arguments: str, given: str | None = None, patient: bool = True) -> str:
         """Run kubectl; while the API restarts, a patient caller asks again."""
         deadline = time.monotonic() + 60
@@ -90,11 +96,7 @@ class MachineRoom:
                 text=True,
                 timeout=300,
                 check=False,
-                env={
-                    **os.environ,
-                    "KUBECONFIG": str(self.state / "kubeconfig"),
-                    "HOME": str(self.state / "run"),
-                },
+                env=self.environment,
             )
             if done.returncode == 0:
                 return done.stdout
@@ -113,6 +115,14 @@ class MachineRoom:
         found = json.loads(self.kubectl("get", kind, name, "-o", "json"))
         assert isinstance(found, dict)
         return found
+
+    def listed(self, kind: str) -> list[dict[str, Any]]:
+        found = json.loads(self.kubectl("get", kind, "-o", "json"))["items"]
+        assert isinstance(found, list)
+        return found
+
+    def secret(self, name: str, key: str) -> str:
+        return base64.b64decode(self.get("secret", name)["data"][key]).decode()
 
     def patch(self, name: str, spec: dict[str, Any]) -> None:
         self.kubectl("patch", "bmh", name, "--type", "merge", "-p", json.dumps({"spec": spec}))

@@ -14,6 +14,6 @@ from stories import end_stories
 async def room(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Room]:
     if not can_run():
         pytest.skip(f"Ironic builds config drives with one of {', '.join(NEEDS)}, and none is installed")
-    async with Room.open(tmp_path_factory.mktemp("room"), servers=80) as room:
+    async with Room.open(tmp_path_factory.mktemp("room"), servers=100) as room:
         yield room
         await end_stories()

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 from ironic_room import Host, Room
-from stories import story
+from stories import long_story, story
 
 from ingot.api.baremetalhost import Annotation, BareMetalHost
 from ingot.lab.faults import Faults, Planned
@@ -284,6 +284,40 @@ def condition(host: BareMetalHost, kind: str) -> tuple[str, str]:
     """Status and reason of one of the host's conditions; nothing of one that it does not have."""
     found = (one for one in host.status.conditions if one.type == kind)
     return next(((one.status, one.reason) for one in found), ("", ""))
+
+
+@long_story
+async def test_bmcs_that_are_dead_or_hang_keep_nobody_else_waiting(room: Room) -> None:
+    dead, hanging = ([room.server() for _ in range(4)] for _ in range(2))
+    for host in dead:
+        await host.behave(Faults(bmc_down=True))
+    for host in hanging:
+        # Finding out whether credentials work takes eighteen calls and more.
+        await host.behave(Faults(slow_seconds=20))
+    for host in (*dead, *hanging):
+        await host.create(inspectionMode="disabled")
+    for host in dead:
+        await host.until_error("does not answer")
+    for host in hanging:
+        await host.until_node(lambda node: node.provision_state == "verifying", "being looked at")
+
+    good = room.server()
+    await good.create()
+    await good.reaches("available")
+    assert not await good.troubles()
+    for host in (*dead, *hanging):
+        found = room.hosts.get(host.key)
+        assert found is not None
+        assert found.status.provisioning.state == "registering", "it is tried still"
+
+    for host in (*dead, *hanging):
+        await host.behave()
+    for host in dead:
+        await host.try_again()
+    for host in (*dead, *hanging):
+        await host.until_well("available")
+    for host in hanging:
+        assert not await host.troubles(), "slowness alone is no error"
 
 
 @story

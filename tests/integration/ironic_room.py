@@ -136,13 +136,18 @@ class Room:
             watching = asyncio.create_task(room.hosts.run())
             stack.push_async_callback(_ended, watching)
             stack.callback(room._stop_all)
-            room.start_ironic()
+            # The farm first: what it serves may be something that Ironic is told of.
             room.start_farm()
             room.lab = await stack.enter_async_context(await room._lab_ready())
+            await room.begin()
+            room.start_ironic()
             room.start_operator()
             await room.ironic_ready()
             await room.operator_ready()
             yield room
+
+    async def begin(self) -> None:
+        """For rooms that have something to do between the farm and Ironic."""
 
     # Processes
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -17,6 +19,9 @@ from aiohttp import web
 
 USER, PASSWORD = "ingot", "s3cret:with:colons"
 TOKEN = "a-token-from-the-token-server"
+MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+INDEX = "application/vnd.oci.image.index.v1+json"
+EMPTY = f"sha256:{hashlib.sha256(b'{}').hexdigest()}"
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -56,20 +61,49 @@ class SmallRegistry:
 
     @property
     def host(self) -> str:
-        return self.url.removeprefix("http://")
+        return self.url.partition("://")[2]
+
+    def store(self, repository: str, tag: str, content: bytes, media_type: str) -> dict[str, Any]:
+        """Put a document there, as a push would; its descriptor."""
+        digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
+        for key in (tag, digest):
+            self.documents[f"{repository}/{key}"] = content, media_type
+        return {"mediaType": media_type, "digest": digest, "size": len(content)}
+
+    def store_disk(self, repository: str, tag: str, disk: bytes, *, disk_type: str = "raw") -> None:
+        """Put the image of a disk there in the form in which CoreOS and bootc publish theirs: an index of artifacts."""
+        digest = f"sha256:{hashlib.sha256(disk).hexdigest()}"
+        self.blobs[digest] = disk
+        self.owned.add((repository, digest))
+        manifest = {
+            "schemaVersion": 2,
+            "mediaType": MANIFEST,
+            "artifactType": "application/vnd.example.disk",
+            "config": {"mediaType": "application/vnd.oci.empty.v1+json", "digest": EMPTY, "size": 2},
+            "layers": [{"mediaType": "application/octet-stream", "digest": digest, "size": len(disk)}],
+        }
+        found = self.store(repository, f"{tag}-disk", json.dumps(manifest).encode(), MANIFEST)
+        found |= {
+            "annotations": {"disktype": disk_type},
+            "platform": {"architecture": "amd64", "os": "linux"},
+        }
+        index = {"schemaVersion": 2, "mediaType": INDEX, "manifests": [found]}
+        self.store(repository, tag, json.dumps(index).encode(), INDEX)
 
     def count(self, method: str, part: str) -> int:
         return sum(1 for found, path, _ in self.asked if found == method and part in path)
 
 
 @asynccontextmanager
-async def small_registry(**knobs: Any) -> AsyncIterator[SmallRegistry]:
+async def small_registry(*, tls: ssl.SSLContext | None = None, **knobs: Any) -> AsyncIterator[SmallRegistry]:
     registry = SmallRegistry(**knobs)
     routes = _Routes(registry)
     app = web.Application(client_max_size=1 << 30, middlewares=[routes.at_the_door])
     name = r"{name:[a-z0-9/._-]+?}"
     app.router.add_get("/token", routes.token)
     app.router.add_post("/token", routes.token)
+    app.router.add_get("/v2/", routes.here)
+    app.router.add_get(f"/v2/{name}/tags/list", routes.tags)
     app.router.add_route("*", f"/v2/{name}/manifests/{{wanted}}", routes.manifest)
     app.router.add_post(f"/v2/{name}/blobs/uploads/", routes.begin)
     app.router.add_route("*", f"/v2/{name}/blobs/uploads/{{upload}}", routes.upload)
@@ -77,9 +111,9 @@ async def small_registry(**knobs: Any) -> AsyncIterator[SmallRegistry]:
     app.router.add_get("/elsewhere/{digest}", routes.stored_elsewhere)
     runner = web.AppRunner(app)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
     await site.start()
-    registry.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    registry.url = f"{'https' if tls else 'http'}://127.0.0.1:{runner.addresses[0][1]}"
     try:
         yield registry
     finally:
@@ -127,12 +161,19 @@ class _Routes:
         self.left = self.registry.token_life
         return web.json_response({"token": TOKEN})
 
+    async def here(self, request: web.Request) -> web.Response:
+        return web.json_response({})
+
+    async def tags(self, request: web.Request) -> web.Response:
+        name = request.match_info["name"]
+        found = [key.rpartition("/") for key in self.registry.documents]
+        tags = [tag for repository, _, tag in found if repository == name and ":" not in tag]
+        return web.json_response({"name": name, "tags": tags})
+
     async def manifest(self, request: web.Request) -> web.Response:
         registry, name, wanted = self.registry, request.match_info["name"], request.match_info["wanted"]
         if request.method == "PUT":
-            content = await request.read()
-            for key in (wanted, f"sha256:{hashlib.sha256(content).hexdigest()}"):
-                registry.documents[f"{name}/{key}"] = content, request.content_type
+            registry.store(name, wanted, await request.read(), request.content_type)
             return web.Response(status=201)
         if (found := registry.documents.get(f"{name}/{wanted}")) is None:
             return web.Response(status=404)

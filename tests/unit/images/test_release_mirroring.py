@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from release_room import files_in, flip, payload_in
-from small_registry import PASSWORD, TOKEN, USER, SmallRegistry, small_registry
 from unruly_server import proxying
 
 from ingot.cli.main import main
@@ -30,6 +29,7 @@ from ingot.images.release.mirroring import Mirrored, mirror
 from ingot.images.release.places import FolderPlace, RegistryPlace, place_of
 from ingot.images.release.registry import PullSecrets, RegistrySession, RegistrySettings
 from ingot.images.release.registry.pull_secrets import parse_pull_secrets
+from small_registry import PASSWORD, TOKEN, USER, SmallRegistry, small_registry
 
 QUICK = Patience(retries=3, first=0.001, longest=0.002)
 

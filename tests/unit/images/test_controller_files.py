@@ -12,10 +12,23 @@ from typing import Any
 
 import aiohttp
 import pytest
-from image_room import HOLD, NEW, PATIENCE, build_payload, damage, has, is_ready, largest_blob, running, told
+from image_room import (
+    HOLD,
+    NEW,
+    PATIENCE,
+    Room,
+    build_payload,
+    damage,
+    has,
+    is_ready,
+    largest_blob,
+    running,
+    told,
+)
 from ramdisk_parts import appended_members, saved
 
 from ingot.api.crd import all_crds
+from ingot.api.meta import Key
 from ingot.api.preprovisioningimage import PREPROVISIONING_IMAGES
 from ingot.embedded.server import serve
 from ingot.hosts.beside.ramdisks import what_is_missing
@@ -35,6 +48,15 @@ def folder_of_files(folder: Path, iso: Path) -> Path:
     return folder
 
 
+async def one_after_the_other(room: Room) -> tuple[Key, str, str]:
+    """Who asked for an image and then for another: the URL that nobody is told of any more, and the one that is advertised."""
+    await room.secret("net", nmstate=NMSTATE)
+    key = await room.ask(networkDataName="net")
+    first = (await room.built(key)).status.image_url
+    await room.secret("net", nmstate=NMSTATE.replace("eth0", "eth1"))
+    return key, first, (await room.built(key, unlike=first)).status.image_url
+
+
 def switch(link: Path, target: Path) -> None:
     beside = link.with_name("next")
     beside.symlink_to(target)
@@ -47,11 +69,7 @@ async def test_the_same_image_in_another_payload_leaves_urls_and_what_is_behind_
     link = tmp_path / "current"
     link.symlink_to(payload)
     async with running(client, namespace, tmp_path, payload=link) as room:
-        await room.secret("net", nmstate=NMSTATE)
-        key = await room.ask(networkDataName="net")
-        first = (await room.built(key)).status.image_url
-        await room.secret("net", nmstate=NMSTATE.replace("eth0", "eth1"))
-        second = (await room.built(key, unlike=first)).status.image_url
+        key, first, second = await one_after_the_other(room)
         contents = [await room.served(url) for url in (first, second)]
         # The ISO image lies elsewhere in its file here.
         switch(link, folder_of_files(tmp_path / "files", tmp_path / "payload-x86_64.iso"))
@@ -84,11 +102,7 @@ async def test_a_file_of_a_payload_that_was_written_over_is_noticed_at_the_next_
     client: Client, namespace: str, tmp_path: Path, payload: Path
 ) -> None:
     async with running(client, namespace, tmp_path, payload=payload) as room:
-        await room.secret("net", nmstate=NMSTATE)
-        key = await room.ask(networkDataName="net")
-        first = (await room.built(key)).status.image_url
-        await room.secret("net", nmstate=NMSTATE.replace("eth0", "eth1"))
-        second = (await room.built(key, unlike=first)).status.image_url
+        key, first, second = await one_after_the_other(room)
         whole = damage(largest_blob(payload))
         await room.refused(key, "damaged")
         # Also what nobody was told of any more, and still was served.
@@ -102,11 +116,7 @@ async def test_what_lies_in_a_file_that_was_cut_short_is_not_served_any_more_whe
     client: Client, namespace: str, tmp_path: Path, payload: Path
 ) -> None:
     async with running(client, namespace, tmp_path, payload=payload) as room:
-        await room.secret("net", nmstate=NMSTATE)
-        key = await room.ask(networkDataName="net")
-        first = (await room.built(key)).status.image_url
-        await room.secret("net", nmstate=NMSTATE.replace("eth0", "eth1"))
-        second = (await room.built(key, unlike=first)).status.image_url
+        key, first, second = await one_after_the_other(room)
         content = await room.served(second)
         (used,) = (tmp_path / "state" / "made").glob("*.blob")
         # In the place of the second name, so that looking at the payload itself shows nothing.

@@ -267,6 +267,17 @@ async def test_a_fault_that_passes_is_no_matter_for_the_user(room: Room, what: R
 
 
 @story
+async def test_a_server_that_reports_before_ironic_waits_for_it_is_inspected_at_its_first_boot(
+    room: Room,
+) -> None:
+    host = room.server()
+    await host.behave(Faults(boots_at_once=True))
+    await host.create()
+    await host.until_well("available")
+    assert (await host.story()).count("booted the ramdisk") == 1
+
+
+@story
 async def test_a_bmc_that_is_gone_for_a_while_is_told_and_all_is_well_once_it_is_back(room: Room) -> None:
     host = room.server()
     await runs(host)

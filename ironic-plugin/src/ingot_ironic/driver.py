@@ -17,6 +17,7 @@ from oslo_messaging.notify import notifier
 from ingot_ironic import (
     bmc_retries,
     certificates,
+    early_reports,
     fast_key,
     kept_sqlite,
     one_life,
@@ -88,6 +89,7 @@ class IngotDriver(notifier.Driver):
                 "sqlite_turns": sqlite_turns.install,
                 "certificates": certificates.install,
                 "patient_heartbeats": patient_heartbeats.install,
+                "early_reports": early_reports.install,
                 "roomy_api": roomy_api.install,
                 "quiet_steps": quiet_steps.install,
                 "unbroken_deploy": unbroken_deploy.install,

@@ -58,6 +58,8 @@ class Faults(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defa
     """Agent steps that fail, by name, with what the agent says."""
     die_in_step: str = ""
     """The agent dies in the middle of the step of this name."""
+    boots_at_once: bool = False
+    """The ramdisk runs as soon as the server is switched on, before anybody waits for it."""
     silent_agent: bool = False
     """The ramdisk boots, but its agent never speaks."""
     lose_heartbeats: int = 0

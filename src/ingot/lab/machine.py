@@ -191,12 +191,16 @@ class Machine:
             with contextlib.suppress(OSError):
                 await self.chassis.save()
 
-    async def _boot(self, source: BootTarget) -> None:
-        record = self.chassis.record
+    async def _take_time(self, source: BootTarget) -> None:
         if source != "Hdd":
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._looked_at.wait(), self.timings.boot_unwatched)
         await asyncio.sleep(self.timings.boot)
+
+    async def _boot(self, source: BootTarget) -> None:
+        record = self.chassis.record
+        if not self.chassis.faults.boots_at_once:
+            await self._take_time(source)
         await self.chassis.held("boot")
         result = await self._firmware.boot(self.chassis, source)
         if isinstance(result.runs, Ramdisk):

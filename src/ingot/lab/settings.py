@@ -35,10 +35,6 @@ class Timings:
     """How long an operating system takes to stop when it is asked to."""
     heartbeat_gap: float = 5.0
     """Least time between two heartbeats. Ironic drops one that comes while it still works on the answer to the last."""
-    inspection_retry: float = 3.0
-    """Gap between two tries to post inspection data that Ironic did not expect yet."""
-    inspection_tries: int = 5
-    """The real agent tries once; more is a deviation that saves a host from an overloaded Ironic. It never delays the rest."""
     step: float = 0.2
     """Least time a clean or deploy step takes."""
     disk_mib_per_second: float = 0.0

@@ -32,7 +32,6 @@ FAST = Timings(
     bmc_restart=0.2,
     shutdown=0.05,
     heartbeat_gap=0.2,
-    inspection_retry=0.05,
     step=0.0,
 )
 """Safe here because the Ironic of these tests has no races."""

@@ -32,6 +32,7 @@ class LabIronic:
     refuse_lookups: int = 0
     inspections: list[dict[str, Any]] = field(default_factory=list)
     inspection_tries: int = 0
+    refuse_inspections: int = 0
     lookups: list[str] = field(default_factory=list)
     heartbeats: list[dict[str, Any]] = field(default_factory=list)
     heard_at: list[float] = field(default_factory=list)
@@ -92,6 +93,9 @@ class LabIronic:
 
     async def _inspection(self, request: web.Request) -> web.Response:
         self.inspection_tries += 1
+        if self.refuse_inspections:
+            self.refuse_inspections -= 1
+            return web.json_response({"error_message": "Resource temporarily unavailable."}, status=503)
         if not self.expects_inspection:
             return web.json_response({"error_message": "Resource could not be found."}, status=404)
         self.inspections.append(await request.json())

@@ -48,13 +48,25 @@ async def test_every_boot_has_a_new_certificate(bench: Bench) -> None:
     assert last["agent_token"] == another
 
 
-async def test_inspection_data_that_came_too_early_are_posted_again_on_the_side(bench: Bench) -> None:
-    bench.ironic.expects_inspection = False
-    await bench.boot_ramdisk()  # the agent goes on: it was heard
-    bench.ironic.expects_inspection = True
+async def test_inspection_data_are_posted_again_while_ironic_is_busy(bench: Bench) -> None:
+    bench.ironic.refuse_inspections = 2
+    await bench.boot_ramdisk()
     await bench.said("inspection data were taken")
-    assert bench.ironic.inspection_tries > 1
-    assert len(bench.ironic.inspections) == 1
+    assert (bench.ironic.inspection_tries, len(bench.ironic.inspections)) == (3, 1)
+
+
+async def test_an_agent_whose_data_are_never_taken_goes_on_without(bench: Bench) -> None:
+    bench.ironic.refuse_inspections = 99
+    await bench.boot_ramdisk()
+    await bench.said("inspection data were not taken")
+    assert (bench.ironic.inspection_tries, bench.ironic.inspections) == (5, [])
+
+
+async def test_inspection_data_that_nobody_wants_are_posted_once(bench: Bench) -> None:
+    bench.ironic.expects_inspection = False
+    await bench.boot_ramdisk()
+    await bench.said("inspection data were not taken")
+    assert (bench.ironic.inspection_tries, bench.ironic.inspections) == (1, [])
 
 
 async def test_nobody_commands_the_agent_without_the_token(bench: Bench) -> None:

@@ -86,7 +86,7 @@ class _Worker:
         except TimeoutError:
             log.error("process %d, which serves images, does not answer and is ended", self.process.pid)
             self.kill()
-            await heard.wait()
+            await self.process.wait()
 
     async def has_ended(self) -> None:
         """Returns when it says nothing any more."""

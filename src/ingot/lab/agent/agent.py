@@ -31,6 +31,8 @@ _LOOKUP_PAUSE: Final = 10.0
 _LOCKED_PAUSES: Final = (1, 2, 6)
 """How many heartbeat gaps the agent waits when a look-up finds the node locked: 5, 10 and then 30 seconds."""
 _INSPECTION_RETRIES: Final = (409, 0)
+_INSPECTION_PAUSES: Final = (1, 1, 1.2, 2.4)
+"""How many heartbeat gaps the agent waits before it posts inspection data again: 5, 5, 6 and 12 seconds."""
 _SHORTEST_TOKEN: Final = 32
 
 
@@ -84,13 +86,13 @@ class Agent:
     async def _live(self) -> None:
         async with self._ironic, asyncio.TaskGroup() as group:
             if not self._ramdisk.node_uuid:
-                await self._introduce(group)
+                await self._introduce()
             await self._serve(group)
 
-    async def _introduce(self, group: asyncio.TaskGroup) -> None:
+    async def _introduce(self) -> None:
         if self._ironic.inspection_url and not self._ramdisk.inspected:
             await self._chassis.held("inspection")
-            await self._inspect(group)
+            await self._inspect()
         if not self._ironic.api_url:
             self._chassis.note(
                 "the ramdisk names no address to look up its node; the agent has nothing more to do"
@@ -99,25 +101,17 @@ class Agent:
         await self._chassis.held("lookup")
         await self._look_up()
 
-    async def _inspect(self, group: asyncio.TaskGroup) -> None:
-        """Post the inspection data as the real agent does; when nobody expects them, go on and try again on the side."""
-        for attempt in range(self._timings.inspection_tries):
+    async def _inspect(self) -> None:
+        """Post the inspection data as the real agent does: again while Ironic is busy, and never again when it wants none."""
+        for pause in (*_INSPECTION_PAUSES, None):
             refused = await self._post_inspection()
             if refused is None:
                 return
-            if refused.status == 404:
-                group.create_task(self._inspect_later())
-                return
             if refused.status not in _INSPECTION_RETRIES and refused.status < 500:
                 break
-            await asyncio.sleep(min(30.0, self._timings.heartbeat_gap * (attempt + 1)))
+            if pause is not None:
+                await asyncio.sleep(self._timings.heartbeat_gap * pause)
         self._chassis.note("inspection data were not taken; the agent goes on without")
-
-    async def _inspect_later(self) -> None:
-        for _ in range(self._timings.inspection_tries - 1):
-            await asyncio.sleep(self._timings.inspection_retry)
-            if self._ramdisk.commands or await self._post_inspection() is None:
-                return
 
     async def _post_inspection(self) -> NotTaken | None:
         faults = self._chassis.faults

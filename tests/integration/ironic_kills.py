@@ -102,6 +102,52 @@ async def _runs_something(host: Host) -> None:
     await host.until_power(on=True)
 
 
+async def _runs_on(host: Host) -> None:
+    await host.until_well("externally provisioned")
+    await host.until_power(on=True)
+
+
+async def _available(host: Host) -> None:
+    await host.create(inspectionMode="disabled")
+    await host.reaches("available")
+
+
+async def _boots_live(host: Host) -> None:
+    """A system that runs from its medium; nothing is written."""
+    made = await host.room.live_image()
+    await host.create(inspectionMode="disabled", image={"url": made.url, "format": "live-iso"})
+    await host.reaches("provisioned")
+    await _runs_live(host)
+
+
+async def _runs_live(host: Host) -> None:
+    await host.until_well("provisioned")
+    await host.until_seen(lambda seen: seen.booted is not None and seen.booted.source == "Cd", "booted")
+
+
+async def _updating(host: Host) -> None:
+    await host.behave(SLOW)
+    await host.wants_firmware("bios", "4.0.0")
+    await host.until_node(lambda node: node.provision_state in ("cleaning", "clean wait"), "being updated")
+
+
+async def _updated(host: Host) -> None:
+    """What was cut off in the middle is told first, as in `_serviced`."""
+    found = await host.until(
+        lambda found: bool(found.status.error_message) or _is_well(found), "told or well"
+    )
+    if found.status.error_message:
+        await host.try_again()
+    await host.until_seen(lambda seen: seen.components.versions.get("bios") == "4.0.0", "updated")
+    await host.until_well("available")
+
+
+async def _switching_off_to_go(host: Host) -> None:
+    await host.behave(SLOW)
+    await host.room.client.delete(BARE_METAL_HOSTS, host.key)
+    await host.until(lambda found: found.status.provisioning.state == "powering off before delete", "going")
+
+
 async def _switching(host: Host) -> None:
     await host.behave(SLOW)
     await host.change(online=False)
@@ -172,15 +218,20 @@ MOMENTS = (
     Moment("registering", _nowhere, _is_available, 0, 0, _registering),
     Moment("inspecting", _inspecting, _is_available, 0, 0),
     Moment("preparing", _preparing, _is_available, 0, 1),
+    Moment("updating firmware", _available, _updated, 0, 0, _updating),
+    Moment("available", _available, _is_available, 0, 0),
     Moment("cleaning", _cleaning, _runs, 1, 1),
     Moment("booting to deploy", _booting_to_deploy, _runs, 1, 0),
     Moment("writing the image", _writing, _runs, 1, 0),
     Moment("after the image", _writing, _runs, 1, 0, _written),
     Moment("provisioned", _provisioned, _runs, 1, 0),
+    Moment("live image", _boots_live, _runs_live, 0, 0),
+    Moment("externally provisioned", _runs_something, _runs_on, 0, 0),
     Moment("switching", _runs_something, lambda host: host.until_power(on=False), 0, 0, _switching),
     Moment("servicing", _wants_service, _serviced, 1, 0, _servicing),
     Moment("deprovisioning", _deprovisioning, _is_available, 1, 1),
     Moment("deleting", _deleting, lambda host: host.until_gone(), 1, 1),
+    Moment("powering off", _available, lambda host: host.until_gone(), 0, 0, _switching_off_to_go),
 )
 
 

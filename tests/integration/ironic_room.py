@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,10 +29,12 @@ from ingot.api.hostfirmwarecomponents import HOST_FIRMWARE_COMPONENTS
 from ingot.api.hostfirmwaresettings import HOST_FIRMWARE_SETTINGS
 from ingot.api.meta import Key, Object, Resource
 from ingot.embedded.server import serve
+from ingot.formats.boot_parameters import grub_config
+from ingot.formats.iso9660 import build_iso
 from ingot.kube import Client, Informer, NotFound
 from ingot.lab.client import Lab
 from ingot.lab.faults import Faults
-from ingot.lab.views import ServerView
+from ingot.lab.views import AddedImage, ServerView
 from ingot.provisioner import BackendUnavailable
 from ingot.provisioner.ironic import IronicAccess
 from ingot.provisioner.ironic.client import IronicClient
@@ -281,6 +284,14 @@ class Room:
                 f"{kind.kind} {name} never came there; it is {found}\n{self.logs()}"
             )
             await asyncio.sleep(0.3)
+
+    async def live_image(self) -> AddedImage:
+        """An operating system that runs from its medium."""
+        config = grub_config(kernel="/vmlinuz", initrd="/initrd", values={"live": "1"}).encode()
+        files = {"/vmlinuz": b"kernel", "/initrd": b"ramdisk"}
+        files |= dict.fromkeys(("/boot/grub/grub.cfg", "/EFI/BOOT/grub.cfg"), config)
+        iso = build_iso(files, label="LIVE", made_at=datetime(2026, 1, 1, tzinfo=UTC))
+        return await self.lab.add_image(iso, name="live.iso")
 
     def server(self) -> Host:
         """A server that no other test uses, and that no object describes yet."""

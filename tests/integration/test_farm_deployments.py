@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from ironic_room import Room
 from stories import story
 
-from ingot.formats.boot_parameters import grub_config
-from ingot.formats.iso9660 import build_iso
-
 IGNITION = '{"ignition": {"version": "3.4.0"}}'
-
-
-def live_iso() -> bytes:
-    """An operating system that runs from its medium."""
-    config = grub_config(kernel="/vmlinuz", initrd="/initrd", values={"live": "1"}).encode()
-    files = {"/vmlinuz": b"kernel", "/initrd": b"ramdisk"}
-    files |= dict.fromkeys(("/boot/grub/grub.cfg", "/EFI/BOOT/grub.cfg"), config)
-    return build_iso(files, label="LIVE", made_at=datetime(2026, 1, 1, tzinfo=UTC))
 
 
 @story
 async def test_a_live_image_is_booted_from_virtual_media_and_nothing_is_written(room: Room) -> None:
     host = room.server()
-    made = await room.lab.add_image(live_iso(), name="live.iso")
+    made = await room.live_image()
     live = {"url": made.url, "format": "live-iso"}
     await host.create(inspectionMode="disabled", image=live)
     await host.reaches("provisioned")

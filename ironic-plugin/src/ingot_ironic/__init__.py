@@ -6,6 +6,9 @@
     fast_key      Redfish sessions are found by a fast keyed hash, not by 600,000 rounds of PBKDF2
     bmc_retries   a dead BMC holds a worker for seconds, not minutes; a busy one is asked often
     one_life      a worker does not outlive its master
+    one_look      a look at a host's power reads its system once, not four times
+    paced_looks   looks at the power of all hosts are spread over the time until the next round
+    quick_schemas the schemas of requests are checked once, not with each request
     quick_sqlite  the database waits for the disk at checkpoints, not at each write
     kept_sqlite   connections to the database are kept, instead of opened for each question
     sqlite_turns  threads that write to the database wait for each other, instead of failing

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 PATIENCE: Final = 10.0
 """Seconds. One of the API's threads waits with it, and the agent gives its call up after thirty."""
-PAUSE: Final = 0.5
+PAUSE: Final = 1.0
 _PARAMETERS: Final = ["context", "mac_addresses", "bmc_addresses", "node_uuid"]
 
 

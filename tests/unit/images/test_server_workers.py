@@ -25,6 +25,8 @@ from ingot.images.server.messages import Put, Zeros
 from ingot.trust import Authority, ServingTls, client_context
 
 SIZE = 3_000_000
+LARGE = 48_000_000
+"""More than a system takes off a worker's hands before anybody reads it."""
 B = NAMES.name("b")
 EACH = 3
 
@@ -149,9 +151,12 @@ async def test_until_the_shelf_is_complete_all_say_later(shelf: Shelf) -> None:
 
 
 async def test_a_worker_that_is_killed_in_the_middle_comes_back_with_all_images(
-    shelf: Shelf, image: Image, caplog: pytest.LogCaptureFixture
+    shelf: Shelf, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    os.truncate(tmp_path / "base", LARGE)
+    image = image_of(patched(Region.whole(tmp_path / "base"), [Patch(5000, noise(3_000, "large"))]))
     whole = materialised(image.pieces)
+    shelf.put(A, image)
     shelf.complete()
     async with working(shelf) as workers, Callers(workers) as callers:
         for client in callers.clients:

@@ -131,15 +131,19 @@ async def _updating(host: Host) -> None:
     await host.until_node(lambda node: node.provision_state in ("cleaning", "clean wait"), "being updated")
 
 
-async def _updated(host: Host) -> None:
-    """What was cut off in the middle is told first, as in `_serviced`."""
+async def _go_on_if_told(host: Host) -> None:
+    """Nothing is flashed twice without anybody's word: what was cut off in the middle is told first."""
     found = await host.until(
         lambda found: bool(found.status.error_message) or _is_well(found), "told or well"
     )
     if found.status.error_message:
         await host.try_again()
+
+
+async def _updated(host: Host) -> None:
+    await _go_on_if_told(host)
     await host.until_seen(lambda seen: seen.components.versions.get("bios") == "4.0.0", "updated")
-    await host.until_well("available")
+    await _is_available(host)
 
 
 async def _switching_off_to_go(host: Host) -> None:
@@ -175,12 +179,7 @@ async def _servicing(host: Host) -> None:
 
 
 async def _serviced(host: Host) -> None:
-    """Nothing is flashed twice without anybody's word: what was cut off in the middle is told first."""
-    found = await host.until(
-        lambda found: bool(found.status.error_message) or _is_well(found), "told or well"
-    )
-    if found.status.error_message:
-        await host.try_again()
+    await _go_on_if_told(host)
     await host.until_seen(lambda seen: seen.components.bios.get("QuietBoot") is False, "serviced")
     await host.until(_is_well, "well and on")
     await host.until_running()
@@ -211,7 +210,9 @@ async def _runs(host: Host) -> None:
 
 
 async def _is_available(host: Host) -> None:
+    """And on: a host that has just become available is still to be switched on."""
     await host.until_well("available")
+    await host.until_seen(lambda seen: seen.power == "On", "on")
 
 
 MOMENTS = (

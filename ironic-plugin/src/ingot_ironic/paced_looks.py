@@ -29,11 +29,17 @@ def install() -> None:
     hook(ConductorManager, interval=lambda: float(CONF.conductor.sync_power_state_interval))
 
 
-def hook(manager: Any, *, interval: Callable[[], float], sleep: Callable[[float], None] = time.sleep) -> None:
+def hook(
+    manager: Any,
+    *,
+    interval: Callable[[], float],
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
     original = manager._sync_power_state_nodes_task
     if list(inspect.signature(original).parameters) != ["self", "context", "nodes"]:
         raise AttributeError("hosts to look at are not handed out from a queue")
-    turns: Final = Turns(sleep)
+    turns: Final = Turns(clock, sleep)
 
     @functools.wraps(original)
     def _sync_power_state_nodes_task(self: Any, context: Any, nodes: Any) -> Any:
@@ -46,14 +52,15 @@ def hook(manager: Any, *, interval: Callable[[], float], sleep: Callable[[float]
 class Turns:
     """Who waits here goes on some time after the one before."""
 
-    def __init__(self, sleep: Callable[[float], None]) -> None:
+    def __init__(self, clock: Callable[[], float], sleep: Callable[[float], None]) -> None:
+        self._clock = clock
         self._sleep = sleep
         self._lock = threading.Lock()
         self._next = 0.0
 
     def wait(self, apart: float) -> None:
         with self._lock:
-            now = time.monotonic()
+            now = self._clock()
             turn = max(now, self._next)
             self._next = turn + apart
         self._sleep(turn - now)

@@ -102,6 +102,14 @@ UPDATING = When(
     "preparation error",
     lambda host: host.until_seen(lambda seen: seen.components.versions.get("bios") == "4.0.0", "updated"),
 )
+SETTING = When(
+    is_available,
+    lambda host: host.wants_settings(ProcTurboMode="Disabled"),
+    "preparation error",
+    lambda host: host.until_seen(
+        lambda seen: seen.components.bios.get("ProcTurboMode") == "Disabled", "settings"
+    ),
+)
 LETTING_GO = When(
     holds_an_image,
     lambda host: host.change(image=None, automatedCleaningMode="metadata"),
@@ -220,6 +228,12 @@ def row(name: str, fault: Faults, when: When, reads: str = "") -> object:
             "disk is write-protected",
         ),
         row("firmware that is refused", Faults(fail_tasks="wrong signature"), UPDATING, "wrong signature"),
+        row(
+            "settings that are taken and never applied",
+            Faults(bios_ignored=True),
+            SETTING,
+            "the machine does not take these BIOS settings: {'ProcTurboMode': 'Disabled'}",
+        ),
         row(
             "power that cannot be switched",
             Faults(fail_power=True),

@@ -16,6 +16,7 @@ from oslo_messaging.notify import notifier
 
 from ingot_ironic import (
     bmc_retries,
+    bounded_settings,
     certificates,
     early_reports,
     fast_key,
@@ -96,6 +97,7 @@ class IngotDriver(notifier.Driver):
                 "certificates": certificates.install,
                 "patient_heartbeats": patient_heartbeats.install,
                 "early_reports": early_reports.install,
+                "bounded_settings": bounded_settings.install,
                 "roomy_api": roomy_api.install,
                 "quiet_steps": quiet_steps.install,
                 "unbroken_deploy": unbroken_deploy.install,

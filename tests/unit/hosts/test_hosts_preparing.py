@@ -18,7 +18,7 @@ from firmware_objects import (
 )
 from rack import IMAGE, Rack
 
-from ingot.api.baremetalhost import BARE_METAL_HOSTS, ErrorType, Image
+from ingot.api.baremetalhost import BARE_METAL_HOSTS, Annotation, ErrorType, Image
 from ingot.api.hostfirmwarecomponents import HOST_FIRMWARE_COMPONENTS, FirmwareUpdate
 from ingot.api.meta import Key, now
 from ingot.provisioner import Busy, Component, Failed
@@ -190,6 +190,19 @@ async def test_settings_that_the_firmware_takes_and_does_not_keep_are_an_error_a
     assert prepared(rack, key) == 1
     await want(rack, key, {"ProcTurboMode": None})
     await rack.until_well(key, "available")
+
+
+async def test_settings_that_were_not_kept_are_set_again_when_it_is_tried_again(rack: Rack) -> None:
+    key = await available(rack)
+    machine = rack.backend.machines[key]
+    machine.deaf = True
+    await want(rack, key, {"ProcTurboMode": "Disabled"})
+    await rack.until_error(key, "does not show them")
+    machine.deaf = False
+    await rack.annotate(key, Annotation.RETRY)
+    await rack.until_well(key, "available")
+    assert machine.settings["ProcTurboMode"] == "Disabled"
+    assert prepared(rack, key) == 2
 
 
 # Firmware updates

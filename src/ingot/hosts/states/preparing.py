@@ -103,6 +103,7 @@ async def _read_back(p: Pass, work: firmware.Work, order: Preparation) -> Outcom
         applied = p.status.provisioning.raid
         p.change_provisioning(raid=raid_done(p.host.spec.raid, order.raid, applied))
     if left := firmware.still_different(p, work):
+        await firmware.settings_not_taken(p)
         return Fail(ErrorType.PREPARATION, _refused_by_firmware(p, left))
     return None
 

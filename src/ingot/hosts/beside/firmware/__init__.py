@@ -20,7 +20,13 @@ from ingot.hosts.beside.firmware.components import (
 )
 from ingot.hosts.beside.firmware.judging import settings_that_differ
 from ingot.hosts.beside.firmware.policies import own_policy
-from ingot.hosts.beside.firmware.settings import judge_settings, must_be_read, read_settings, settings_of
+from ingot.hosts.beside.firmware.settings import (
+    judge_settings,
+    must_be_read,
+    read_settings,
+    settings_not_taken,
+    settings_of,
+)
 from ingot.hosts.beside.firmware.work import Work, order_name, work_at_reboot, work_when_preparing
 from ingot.hosts.host_pass import Pass
 from ingot.provisioner import Busy, NotRegistered
@@ -34,6 +40,7 @@ __all__ = [
     "look_after_firmware",
     "order_name",
     "read_firmware",
+    "settings_not_taken",
     "still_different",
     "work_at_reboot",
     "work_when_preparing",

@@ -8,6 +8,7 @@ Event once for every change of the wish.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
@@ -22,7 +23,7 @@ from ingot.api.hostfirmwaresettings import (
     SchemaReference,
     is_secret,
 )
-from ingot.api.meta import Key
+from ingot.api.meta import Condition, Key
 from ingot.hosts.beside.firmware.beside import make, own, write_status
 from ingot.hosts.beside.firmware.judging import condition, has_newly_failed, is_judged, settings_conditions
 from ingot.hosts.host_pass import Pass
@@ -63,6 +64,18 @@ async def read_settings(p: Pass, settings: HostFirmwareSettings) -> Busy | NotRe
             return not_yet
 
 
+async def settings_not_taken(p: Pass) -> None:
+    """What was ordered is done, and nothing came of it: the wish counts as a new one, and is ordered when it is tried again.
+
+    Work is named by when its change was detected (`work`), and what was done under a name is not done again.
+    """
+    settings = await settings_of(p)
+    before = settings.status
+    after = replace(before, conditions=[_detected_later(one, p.tools.now()) for one in before.conditions])
+    informer = p.tools.companions.firmware_settings
+    await write_status(p, informer, HOST_FIRMWARE_SETTINGS, settings, old=before, new=after)
+
+
 async def _keep(p: Pass, settings: HostFirmwareSettings, report: FirmwareReport) -> None:
     told = {
         name: value
@@ -75,6 +88,13 @@ async def _keep(p: Pass, settings: HostFirmwareSettings, report: FirmwareReport)
     name, spec = schema_name(report.schema), _without_passwords(p, report)
     async with p.tools.companions.schemas.having(Key(p.key.namespace, name), spec) as reference:
         await _write(p, settings, told, schema=report.schema, reference=reference)
+
+
+def _detected_later(found: Condition, now: datetime) -> Condition:
+    if found.type != ConditionType.CHANGE_DETECTED:
+        return found
+    # Moments are written in whole seconds, and this has to be another one.
+    return replace(found, last_transition_time=max(now, found.last_transition_time + timedelta(seconds=1)))
 
 
 def _is_password(name: str, setting: SettingSchema | None) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -77,6 +79,10 @@ async def test_a_database_of_the_older_one_is_upgraded_and_keeps_its_nodes(tmp_p
     await older.start()
     uuid = await older.create_node("rack-1~h1")
     await older.close()
+    with closing(sqlite3.connect(older.settings.paths.database_file)) as database:
+        # As one older still wrote it.
+        database.execute("UPDATE nodes SET version = '1.43'")
+        database.commit()
     newer = Ironic(tmp_path, version="39")
     try:
         await newer.start()
@@ -86,3 +92,5 @@ async def test_a_database_of_the_older_one_is_upgraded_and_keeps_its_nodes(tmp_p
         assert (await newer.call("GET", f"/v1/nodes/{uuid}/history"))[0] == 200
     finally:
         await newer.close()
+    with closing(sqlite3.connect(newer.settings.paths.database_file)) as database:
+        assert database.execute("SELECT version FROM nodes").fetchall() == [("1.44",)]

@@ -4,6 +4,9 @@ A database without a schema gets one; one that has a schema is upgraded. Two thi
 state folder. A process killed while it made the schema leaves tables without a revision, on which neither command works: such
 a file is thrown away, which is safe exactly as long as it holds no node. And when the same environment already brought the
 file to its revision, nothing is run at all, because these commands take three seconds that a restart can do without.
+
+What an older Ironic wrote is rewritten as this one writes it, after an upgrade of the file: the one after next does not read it
+any more. In a database that others may use with an older Ironic, that is for whoever upgrades them all.
 """
 
 from __future__ import annotations
@@ -128,7 +131,10 @@ def _bring_file_up_to_date(sync: DatabaseSync, progress: Progress) -> None:
         return
     if found.half_made:
         _discard(file, found, progress)
-    _create_or_upgrade(sync, progress, empty=found.revision is None)
+    _create_or_upgrade(sync, progress, empty=not found.revision)
+    if found.revision:
+        progress("rewriting what an older Ironic wrote")
+        sync("online_data_migrations")
     write_public(_stamp_file(file), f"{sync.environment.folder.name} {look(file).revision}\n".encode())
 
 

@@ -118,14 +118,14 @@ def test_a_restart_with_the_same_environment_runs_nothing(bench: Bench) -> None:
 def test_another_environment_upgrades(bench: Bench) -> None:
     bench.bring_up_to_date()
     bench.bring_up_to_date(bench.environment("40-def"))
-    assert bench.calls == ["create_schema", "upgrade"]
+    assert bench.calls == ["create_schema", "upgrade", "online_data_migrations"]
 
 
 def test_a_database_that_was_replaced_behind_our_back_is_upgraded(bench: Bench) -> None:
     bench.bring_up_to_date()
     bench.execute("UPDATE alembic_version SET version_num = 'older'")
     bench.bring_up_to_date()
-    assert bench.calls == ["create_schema", "upgrade"]
+    assert bench.calls == ["create_schema", "upgrade", "online_data_migrations"]
 
 
 def test_a_half_made_database_without_nodes_is_made_again(bench: Bench) -> None:

@@ -70,6 +70,14 @@ async def _cleaning(host: Host) -> None:
     await _held(host, CLEANING)
 
 
+async def _wiped(host: Host) -> None:
+    """What comes after a cleaning is its end: the agent is switched off, which a slow BMC makes last."""
+    await host.behave(SLOW)
+    await host.room.lab.release(host.name)
+    await host.until_seen(lambda seen: seen.cleanings == 1, "wiped")
+    await host.until_node(lambda node: node.provision_state == "cleaning" and not node.step, "past its wipe")
+
+
 async def _booting_to_deploy(host: Host) -> None:
     await host.hold("boot")
     await host.create(inspectionMode="disabled", image=host.image())
@@ -222,6 +230,7 @@ MOMENTS = (
     Moment("updating firmware", _available, _updated, 0, 0, _updating),
     Moment("available", _available, _is_available, 0, 0),
     Moment("cleaning", _cleaning, _runs, 1, 1),
+    Moment("after the wipe", _cleaning, _runs, 1, 1, _wiped),
     Moment("booting to deploy", _booting_to_deploy, _runs, 1, 0),
     Moment("writing the image", _writing, _runs, 1, 0),
     Moment("after the image", _writing, _runs, 1, 0, _written),

@@ -19,6 +19,9 @@
     quiet_steps   what a deploy step is told is not logged
     roomy_api     the HTTP server takes, keeps and works on more connections at once
     unbroken_deploy   a deployment goes on after Ironic was killed, where its agent knows how far it came
+    unbroken_clean    a cleaning does so too, and one that was over is ended, not done again
+    cut_off       how what was cut off goes on, or fails as Ironic would have it
+    agent_record  what an agent knows of a step that Ironic was killed at
     selfcheck     applies the patches, once, and knows which of them hold
 
 Nothing here may block or raise into Ironic, and nothing logs or sends a payload: payloads carry user data.

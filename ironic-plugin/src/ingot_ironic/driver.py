@@ -31,6 +31,7 @@ from ingot_ironic import (
     roomy_api,
     save_hook,
     sqlite_turns,
+    unbroken_clean,
     unbroken_deploy,
 )
 from ingot_ironic.message import Event
@@ -101,6 +102,7 @@ class IngotDriver(notifier.Driver):
                 "roomy_api": roomy_api.install,
                 "quiet_steps": quiet_steps.install,
                 "unbroken_deploy": unbroken_deploy.install,
+                "unbroken_clean": unbroken_clean.install,
             }
         )
         _sender()  # made before the fork, so that the worker is heard even when it has nothing to say

@@ -1,0 +1,95 @@
+"""A cleaning goes on after Ironic was killed, so that no machine is wiped a second time for it.
+
+At a step of the agent, the agent is asked how far it came (`agent_record`). When all steps are done, Ironic forgets them and then
+ends the agent, which takes some seconds, in which nothing tells a cleaning that is over from one that has just begun. So that it
+is over is noted with the node before that. The note holds the moment at which the node came to be cleaning: one of an earlier
+cleaning means nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ingot_ironic import cut_off
+from ingot_ironic.agent_record import Agents, decide, resume
+
+LOG: Final = logging.getLogger(__name__)
+
+OVER: Final = "ingot_cleaning_is_over"
+_KIND: Final = "clean"
+_SINCE: Final = "since"
+_WITHOUT_RAMDISK: Final = "without_ramdisk"
+
+
+def install() -> None:
+    """Have cleanings go on. Raises when this Ironic is made in another way."""
+    from ironic.common import states
+    from ironic.conductor import cleaning
+
+    ironic, agents = cut_off.Ironic(), Agents()
+    note_the_end(cleaning)
+    flow = Cleaning(
+        agents, states.CLEANING, go_on=cleaning.continue_node_clean, finish=cleaning.do_next_clean_step
+    )
+    cut_off.hook(ironic, flow)
+
+
+def note_the_end(cleaning: Any) -> None:
+    """`cleaning`: the module of Ironic that goes through the steps; whoever has no step left begins to end it."""
+    original = cleaning.do_next_clean_step
+    if list(inspect.signature(original).parameters) != ["task", "step_index", "disable_ramdisk"]:
+        raise AttributeError("the steps of a cleaning are gone through in another way")
+
+    @functools.wraps(original)
+    def do_next_clean_step(task: Any, step_index: int | None, disable_ramdisk: bool | None = None) -> Any:
+        if step_index is None:
+            _note(task.node, disable_ramdisk)
+        return original(task, step_index, disable_ramdisk=disable_ramdisk)
+
+    cleaning.do_next_clean_step = do_next_clean_step
+
+
+class Cleaning:
+    def __init__(
+        self, agents: Any, state: str, *, go_on: Callable[[Any], None], finish: Callable[..., None]
+    ) -> None:
+        self._agents = agents
+        self.state = state
+        self._continue = go_on
+        self._finish = finish
+
+    def may_go_on(self, node: Any) -> bool:
+        step: Mapping[str, Any] = node.clean_step
+        return is_over(node) or (bool(step) and step["interface"] == "deploy")
+
+    def go_on(self, task: Any) -> None:
+        node = task.node
+        if is_over(node):
+            LOG.warning("Node %s was cut off when its cleaning was over: that is ended now.", node.uuid)
+            self._finish(task, None, disable_ramdisk=node.driver_internal_info[OVER][_WITHOUT_RAMDISK])
+            return
+        step = node.clean_step
+        resume(_KIND, task, step, decide(_KIND, step, self._agents.commands(task)), self._continue)
+
+
+def _note(node: Any, without_ramdisk: bool | None) -> None:
+    """Saved together with the steps being forgotten, by whoever is called next."""
+    if without_ramdisk is None:
+        without_ramdisk = bool(node.driver_internal_info.get("cleaning_disable_ramdisk"))
+    node.set_driver_internal_info(OVER, {_SINCE: _moment(node), _WITHOUT_RAMDISK: without_ramdisk})
+
+
+def is_over(node: Any) -> bool:
+    noted = node.driver_internal_info.get(OVER)
+    # A node that has a step is at it, whatever was noted.
+    return bool(noted) and not node.clean_step and noted[_SINCE] == _moment(node)
+
+
+def _moment(node: Any) -> int:
+    """When the node's state last changed, as precisely as every database keeps it."""
+    since = node.provision_updated_at
+    return int(since.timestamp()) if since else 0

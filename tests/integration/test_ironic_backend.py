@@ -6,15 +6,18 @@ One Ironic, one farm and one back end for the whole file: starting them costs mo
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -202,7 +205,7 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
     await asyncio.to_thread(ensure)
     world = World(tmp_path_factory.mktemp("world"))
     try:
-        world.start_farm(13)
+        world.start_farm(14)
         world.start_ironic()
 
         async def ramdisk_url() -> str:
@@ -571,6 +574,26 @@ async def test_an_ironic_killed_while_it_inspects_inspects_again_without_an_erro
     killing = asyncio.create_task(world.kill_ironic_at(bench, "", state="inspecting"))
     assert isinstance(await bench.inspect(), Ready)
     await killing
+
+
+async def test_a_cleaning_that_was_cut_off_leaves_no_step_that_the_next_one_takes_for_done(
+    world: World, lab: Lab
+):
+    bench = Bench(world, lab, 13)
+    await bench.register()
+    world.stop("ironic", signal.SIGKILL)
+    # What a kill leaves in the moment between two steps.
+    step = {"interface": "deploy", "step": "erase_devices_metadata", "priority": 10}
+    with closing(sqlite3.connect(world.settings.paths.database_file)) as database:
+        database.execute(
+            "UPDATE nodes SET provision_state = 'cleaning', target_provision_state = 'available', clean_step = ? WHERE uuid = ?",
+            (json.dumps(step), bench.ref.backend_id),
+        )
+        database.commit()
+    world.start_ironic()
+    assert await bench.provision() == Ready(None)
+    server = await running(bench)
+    assert (server.cleanings, server.deployments) == (1, 1)
 
 
 async def test_a_running_host_is_adopted_after_ironic_was_killed_and_lost_its_database(

@@ -111,6 +111,9 @@ async def test_every_change_of_a_node_is_pushed_and_nothing_secret_with_it(ironi
         "quiet_steps": True,
         "unbroken_deploy": True,
         "unbroken_clean": True,
+        "unbroken_power": True,
+        "fresh_steps": True,
+        "no_stragglers": True,
     }
     assert [event["seq"] for event in operator.events] == list(range(1, len(operator.events) + 1))
     assert not any(message["gap"] for message in operator.messages)

@@ -94,3 +94,21 @@ async def test_a_database_of_the_older_one_is_upgraded_and_keeps_its_nodes(tmp_p
         await newer.close()
     with closing(sqlite3.connect(newer.settings.paths.database_file)) as database:
         assert database.execute("SELECT version FROM nodes").fetchall() == [("1.44",)]
+
+
+async def test_however_many_nodes_it_was_at_when_it_was_killed_all_of_them_go_on(ironic: Ironic) -> None:
+    await ironic.start()
+    names = [f"rack-1~h{number}" for number in range(40)]
+    for name in names:
+        await ironic.create_node(name)
+    await ironic.close()
+    with closing(sqlite3.connect(ironic.settings.paths.database_file)) as database:
+        database.execute(
+            "UPDATE nodes SET provision_state = 'verifying', target_provision_state = 'manageable'"
+        )
+        database.commit()
+    await ironic.start()
+    _, listed = await ironic.call("GET", "/v1/nodes?fields=name,provision_state")
+    assert {node["name"]: node["provision_state"] for node in listed["nodes"]} == dict.fromkeys(
+        names, "enroll"
+    )

@@ -20,6 +20,9 @@
     roomy_api     the HTTP server takes, keeps and works on more connections at once
     unbroken_deploy   a deployment goes on after Ironic was killed, where its agent knows how far it came
     unbroken_clean    a cleaning does so too, and one that was over is ended, not done again
+    unbroken_power    a machine that was being switched on is switched on when Ironic starts again
+    fresh_steps   a cleaning, a deployment or a service begins with nothing left of an earlier one
+    no_stragglers all nodes that Ironic was at work with are failed at its start, not the first of them
     cut_off       how what was cut off goes on, or fails as Ironic would have it
     agent_record  what an agent knows of a step that Ironic was killed at
     selfcheck     applies the patches, once, and knows which of them hold

@@ -47,6 +47,12 @@ class Agents:
         return found
 
 
+def is_at(kind: str, node: Any, step: Mapping[str, Any]) -> bool:
+    """Whether the node is at this step, and it is one of the agent. A step without its number is one of earlier work."""
+    numbered = node.driver_internal_info.get(f"{kind}_step_index") is not None
+    return numbered and bool(step) and step["interface"] == "deploy"
+
+
 def decide(kind: str, step: Mapping[str, Any], commands: Commands) -> Next:
     """What follows from the commands for a step of this kind of work, `deploy` or `clean`."""
     if not was_begun(kind, commands):

@@ -86,19 +86,20 @@ def _set_aside(manager: Any, ironic: Any, flow: Flow) -> Iterator[Any]:
         if task.node.provision_state == flow.state and flow.may_go_on(task.node):
             yield task
         else:
-            task.release_resources()
+            _release(task)
 
 
 def _go_on(manager: Any, task: Any, ironic: Any, flow: Flow) -> None:
     """In a worker."""
+    node = task.node
     try:
         flow.go_on(task)
     except Exception as error:  # the edge of a worker: whatever an agent or a step of Ironic raises ends here
-        if task.node.provision_state == flow.state:  # nothing else would ever look at it
+        if node.provision_state == flow.state:  # nothing else would ever look at it
             _fail(manager, task, ironic, flow, error)
             return
-        LOG.warning("Node %s went on, and then: %s.", task.node.uuid, type(error).__name__)
-    task.release_resources()
+        LOG.warning("Node %s went on, and then: %s.", node.uuid, type(error).__name__)
+    _release(task)
 
 
 def _fail(manager: Any, task: Any, ironic: Any, flow: Flow, error: Exception) -> None:
@@ -106,12 +107,20 @@ def _fail(manager: Any, task: Any, ironic: Any, flow: Flow, error: Exception) ->
 
     Raises nothing: it may run while Ironic starts, and one node must not keep the others from being served.
     """
-    LOG.warning("Node %s cannot go on (%s).", task.node.uuid, type(error).__name__)
+    uuid = task.node.uuid
+    LOG.warning("Node %s cannot go on (%s).", uuid, type(error).__name__)
     try:
         words = f"The {flow.state} state can't be resumed by conductor {manager.host}. Moving to fail state."
         ironic.record(task.node, event=words, error=True, event_type=ironic.transition)
         task.process_event("fail")
     except Exception as trouble:  # see above: it raises nothing
-        LOG.error("Node %s cannot be made to fail either (%s).", task.node.uuid, type(trouble).__name__)
+        LOG.error("Node %s cannot be made to fail either (%s).", uuid, type(trouble).__name__)
     finally:
+        _release(task)
+
+
+def _release(task: Any) -> None:
+    try:
         task.release_resources()
+    except Exception as error:  # the lock of a conductor that is gone goes at its next start
+        LOG.error("A node cannot be unlocked (%s).", type(error).__name__)

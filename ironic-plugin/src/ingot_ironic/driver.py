@@ -20,7 +20,9 @@ from ingot_ironic import (
     certificates,
     early_reports,
     fast_key,
+    fresh_steps,
     kept_sqlite,
+    no_stragglers,
     one_life,
     one_look,
     paced_looks,
@@ -33,6 +35,7 @@ from ingot_ironic import (
     sqlite_turns,
     unbroken_clean,
     unbroken_deploy,
+    unbroken_power,
 )
 from ingot_ironic.message import Event
 from ingot_ironic.notification import event_from
@@ -101,8 +104,12 @@ class IngotDriver(notifier.Driver):
                 "bounded_settings": bounded_settings.install,
                 "roomy_api": roomy_api.install,
                 "quiet_steps": quiet_steps.install,
+                "fresh_steps": fresh_steps.install,
+                # The first of those that look after what was cut off: what another has set aside is not for it.
+                "no_stragglers": no_stragglers.install,
                 "unbroken_deploy": unbroken_deploy.install,
                 "unbroken_clean": unbroken_clean.install,
+                "unbroken_power": unbroken_power.install,
             }
         )
         _sender()  # made before the fork, so that the worker is heard even when it has nothing to say

@@ -2,8 +2,11 @@
 
 At a step of the agent, the agent is asked how far it came (`agent_record`). When all steps are done, Ironic forgets them and then
 ends the agent, which takes some seconds, in which nothing tells a cleaning that is over from one that has just begun. So that it
-is over is noted with the node before that. The note holds the moment at which the node came to be cleaning: one of an earlier
-cleaning means nothing.
+is over is noted with the node before that, and the note goes when it is ended. It holds the moment at which the node came to be
+cleaning: one that an earlier cleaning left means nothing.
+
+A cleaning whose last step was one of Ironic itself is not noted. Such steps are settings, updates and volumes, which wipe nothing
+that anybody wrote, and are done again.
 """
 
 from __future__ import annotations
@@ -11,11 +14,11 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 from ingot_ironic import cut_off
-from ingot_ironic.agent_record import Agents, decide, resume
+from ingot_ironic.agent_record import Agents, decide, is_at, resume
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -31,24 +34,29 @@ def install() -> None:
     from ironic.conductor import cleaning
 
     ironic, agents = cut_off.Ironic(), Agents()
-    note_the_end(cleaning)
+    note_the_end(cleaning, states.CLEANING)
     flow = Cleaning(
         agents, states.CLEANING, go_on=cleaning.continue_node_clean, finish=cleaning.do_next_clean_step
     )
     cut_off.hook(ironic, flow)
 
 
-def note_the_end(cleaning: Any) -> None:
-    """`cleaning`: the module of Ironic that goes through the steps; whoever has no step left begins to end it."""
+def note_the_end(cleaning: Any, state: str) -> None:
+    """`cleaning`: the module of Ironic that goes through the steps; who comes with no step left begins to end it."""
     original = cleaning.do_next_clean_step
     if list(inspect.signature(original).parameters) != ["task", "step_index", "disable_ramdisk"]:
         raise AttributeError("the steps of a cleaning are gone through in another way")
 
     @functools.wraps(original)
     def do_next_clean_step(task: Any, step_index: int | None, disable_ramdisk: bool | None = None) -> Any:
-        if step_index is None:
-            _note(task.node, disable_ramdisk)
-        return original(task, step_index, disable_ramdisk=disable_ramdisk)
+        if step_index is not None:
+            return original(task, step_index, disable_ramdisk=disable_ramdisk)
+        _note(task.node, disable_ramdisk)
+        result = original(task, step_index, disable_ramdisk=disable_ramdisk)
+        if task.node is not None and task.node.provision_state != state:
+            task.node.del_driver_internal_info(OVER)
+            task.node.save()
+        return result
 
     cleaning.do_next_clean_step = do_next_clean_step
 
@@ -63,8 +71,7 @@ class Cleaning:
         self._finish = finish
 
     def may_go_on(self, node: Any) -> bool:
-        step: Mapping[str, Any] = node.clean_step
-        return is_over(node) or (bool(step) and step["interface"] == "deploy")
+        return is_over(node) or is_at(_KIND, node, node.clean_step)
 
     def go_on(self, task: Any) -> None:
         node = task.node

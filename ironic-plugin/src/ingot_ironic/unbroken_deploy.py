@@ -10,7 +10,17 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ingot_ironic import cut_off
-from ingot_ironic.agent_record import Agents, Commands, Next, decide, has_done_all, is_busy, resume, was_begun
+from ingot_ironic.agent_record import (
+    Agents,
+    Commands,
+    Next,
+    decide,
+    has_done_all,
+    is_at,
+    is_busy,
+    resume,
+    was_begun,
+)
 
 _KIND: Final = "deploy"
 _PREPARE: Final = "prepare_instance_boot"
@@ -36,7 +46,7 @@ class Deploying:
 
     def may_go_on(self, node: Any) -> bool:
         step: Mapping[str, Any] = node.deploy_step
-        return bool(step) and step["interface"] == "deploy" and step["step"] not in _WITHOUT_AGENT
+        return is_at(_KIND, node, step) and step["step"] not in _WITHOUT_AGENT
 
     def go_on(self, task: Any) -> None:
         step = task.node.deploy_step

@@ -25,6 +25,7 @@ from ingot.services.settings import IronicSettings
 from ingot.trust import redact, write_public
 
 _LINES_SHOWN: Final = 8
+_MORE_THAN_THERE_ARE: Final = "100000000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +49,11 @@ class DatabaseSync:
     environment: IronicEnvironment
     lock: int
 
-    def __call__(self, verb: str) -> str:
+    def __call__(self, verb: str, *options: str) -> str:
         done = subprocess.run(
             [
                 str(self.environment.program("ironic-dbsync")),
-                *("--config-file", str(self.settings.paths.config_file), verb),
+                *("--config-file", str(self.settings.paths.config_file), verb, *options),
             ],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -134,7 +135,8 @@ def _bring_file_up_to_date(sync: DatabaseSync, progress: Progress) -> None:
     _create_or_upgrade(sync, progress, empty=not found.revision)
     if found.revision:
         progress("rewriting what an older Ironic wrote")
-        sync("online_data_migrations")
+        # All at once: by itself it takes fifty at a time, and counts all that there are each time.
+        sync("online_data_migrations", "--max-count", _MORE_THAN_THERE_ARE)
     write_public(_stamp_file(file), f"{sync.environment.folder.name} {look(file).revision}\n".encode())
 
 

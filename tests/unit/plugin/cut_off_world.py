@@ -12,14 +12,20 @@ SINCE = datetime(2026, 11, 17, 4, 42, 35, 123456, tzinfo=UTC)
 
 
 class Node:
+    """A node that is at a step has its number, too."""
+
     def __init__(
         self, uuid: str, state: str, *, deploy_step: Step | None = None, clean_step: Step | None = None
     ) -> None:
         self.uuid, self.provision_state, self.target_provision_state = uuid, state, "its target"
         self.deploy_step, self.clean_step = deploy_step or {}, clean_step or {}
         self.provision_updated_at = SINCE
-        self.driver_internal_info: dict[str, Any] = {}
-        self.saved: dict[str, Any] = {}
+        steps = {"deploy_step_index": self.deploy_step, "clean_step_index": self.clean_step}
+        self.saved: dict[str, Any] = {name: 0 for name, step in steps.items() if step}
+        self.driver_internal_info = self.saved
+
+    def del_driver_internal_info(self, key: str) -> None:
+        self.driver_internal_info = {k: v for k, v in self.driver_internal_info.items() if k != key}
 
     def set_driver_internal_info(self, key: str, value: Any) -> None:
         self.driver_internal_info = {**self.driver_internal_info, key: value}
@@ -45,6 +51,7 @@ class Task:
         self.world.done.append((task.node.uuid, f"next {kind} step"))
 
     def release_resources(self) -> None:
+        self.world.may_raise("release")
         self.world.locked.discard(self.node.uuid)
 
 
@@ -117,6 +124,8 @@ class World:
         self.said.append(event)
 
     def restarted(self) -> list[tuple[str, str]]:
+        for node in self.nodes.values():
+            node.driver_internal_info = node.saved
         self.manager_class()._correct_stuck_states()
         assert not self.locked
         return self.done

@@ -33,14 +33,16 @@ class Module:
             task: Task, step_index: int | None, disable_ramdisk: bool | None = None
         ) -> None:
             task.node.clean_step = {}
+            task.node.del_driver_internal_info("clean_step_index")
             task.node.save()
             world.done.append(
                 (task.node.uuid, f"goes on at {step_index}, without ramdisk: {disable_ramdisk}")
             )
             world.may_raise("end")
+            task.node.provision_state = "available"
 
         self.do_next_clean_step = do_next_clean_step
-        unbroken_clean.note_the_end(self)
+        unbroken_clean.note_the_end(self, "cleaning")
 
 
 class Killed(Exception):
@@ -114,9 +116,23 @@ def test_a_cleaning_that_came_after_the_one_that_was_over_is_not_over() -> None:
     assert restarted(world) == LEFT
 
 
+def test_the_note_goes_when_the_cleaning_is_ended() -> None:
+    world = cut_off_at(None)
+    assert unbroken_clean.OVER in world.nodes["a"].saved
+    restarted(world)
+    assert unbroken_clean.OVER not in world.nodes["a"].saved
+
+
+def test_a_step_without_its_number_is_one_of_an_earlier_cleaning() -> None:
+    world = World([Node("a", "cleaning", clean_step=ERASE)], {"a": [STEPS, given("SUCCEEDED")]})
+    world.nodes["a"].saved = {}
+    assert restarted(world) == LEFT
+
+
 def test_who_is_at_a_step_is_not_over_whatever_was_noted() -> None:
     world = cut_off_at(None)
     world.nodes["a"].clean_step = ERASE
+    world.nodes["a"].saved = {**world.nodes["a"].saved, "clean_step_index": 0}
     world.agents["a"] = [STEPS, given("RUNNING")]
     assert restarted(world) == LOOK
 
@@ -133,5 +149,5 @@ def test_an_ironic_that_goes_through_its_steps_in_another_way_is_left_alone() ->
 
     module = SimpleNamespace(do_next_clean_step=do_next_clean_step)
     with pytest.raises(AttributeError, match="in another way"):
-        unbroken_clean.note_the_end(module)
+        unbroken_clean.note_the_end(module, "cleaning")
     assert module.do_next_clean_step is do_next_clean_step

@@ -80,6 +80,20 @@ def test_only_where_the_agent_can_know_it_is_asked(step: Step, wanted: list[tupl
     assert restarted(World([deploying("a", step)], {"a": [STEPS]})) == wanted
 
 
+def test_a_step_without_its_number_is_one_of_an_earlier_deployment() -> None:
+    world = World([deploying("a", WRITE)], {"a": [STEPS]})
+    world.nodes["a"].saved = {}
+    assert restarted(world) == LEFT
+
+
+def test_a_node_that_cannot_be_unlocked_does_not_keep_ironic_from_starting() -> None:
+    world = World([deploying("a", {}), deploying("b", WRITE)], {"b": [STEPS]})
+    world.trouble["release"] = RuntimeError("the database is gone")
+    cut_off.hook(world, Deploying(world, "deploying", go_on=world.go_on))
+    world.manager_class()._correct_stuck_states()
+    assert ("b", "continues, with {'skip_current_deploy_step': False}") in world.done
+
+
 def test_what_cannot_be_known_fails_in_the_words_of_ironic() -> None:
     agents = {"a": ConnectionError("https://a?agent_token=x"), "b": []}
     world = World([deploying("a", WRITE), deploying("b", WRITE)], agents)

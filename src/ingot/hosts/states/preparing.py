@@ -3,7 +3,7 @@
 Where nothing is asked for that is not so already, the back end is not even called. Otherwise it gets one order, under a name that
 is worked out from what is written: an operator that is started in the middle gives the same order, and the back end goes on with
 it. What was ordered counts as applied from the moment that the back end has taken it, and no more if it failed. Afterwards
-the firmware is read back: what it took and does not show is an error, never a second round.
+the firmware is read back: what it took and does not show is an error, and is ordered once more when the host is tried again.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import subprocess
 from collections.abc import AsyncIterator
@@ -96,19 +97,31 @@ async def test_a_database_of_the_older_one_is_upgraded_and_keeps_its_nodes(tmp_p
         assert database.execute("SELECT version FROM nodes").fetchall() == [("1.44",)]
 
 
-async def test_however_many_nodes_it_was_at_when_it_was_killed_all_of_them_go_on(ironic: Ironic) -> None:
-    await ironic.start()
+@pytest.mark.parametrize("version", versions())
+async def test_however_many_nodes_it_was_at_when_it_was_killed_all_of_them_go_on(
+    version: str, tmp_path: Path
+) -> None:
+    before = Ironic(tmp_path, version=version)
+    await before.start()
     names = [f"rack-1~h{number}" for number in range(40)]
     for name in names:
-        await ironic.create_node(name)
-    await ironic.close()
-    with closing(sqlite3.connect(ironic.settings.paths.database_file)) as database:
+        await before.create_node(name)
+    await before.close()
+    with closing(sqlite3.connect(before.settings.paths.database_file)) as database:
         database.execute(
             "UPDATE nodes SET provision_state = 'verifying', target_provision_state = 'manageable'"
         )
         database.commit()
-    await ironic.start()
+    after = Ironic(tmp_path, version=version)
+    try:
+        await after.start()
+        async with asyncio.timeout(60):
+            while await states(after) != dict.fromkeys(names, "enroll"):
+                await asyncio.sleep(0.2)
+    finally:
+        await after.close()
+
+
+async def states(ironic: Ironic) -> dict[str, str]:
     _, listed = await ironic.call("GET", "/v1/nodes?fields=name,provision_state")
-    assert {node["name"]: node["provision_state"] for node in listed["nodes"]} == dict.fromkeys(
-        names, "enroll"
-    )
+    return {node["name"]: node["provision_state"] for node in listed["nodes"]}

@@ -116,8 +116,9 @@ async def test_however_many_nodes_it_was_at_when_it_was_killed_all_of_them_go_on
     try:
         await after.start()
         async with asyncio.timeout(60):
-            while await states(after) != dict.fromkeys(names, "enroll"):
-                await asyncio.sleep(0.2)
+            found: dict[str, str] = {}
+            while found != dict.fromkeys(names, "enroll"):
+                found = await states(after)
     finally:
         await after.close()
 

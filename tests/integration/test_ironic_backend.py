@@ -19,6 +19,7 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -205,7 +206,7 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
     await asyncio.to_thread(ensure)
     world = World(tmp_path_factory.mktemp("world"))
     try:
-        world.start_farm(14)
+        world.start_farm(15)
         world.start_ironic()
 
         async def ramdisk_url() -> str:
@@ -594,6 +595,33 @@ async def test_a_cleaning_that_was_cut_off_leaves_no_step_that_the_next_one_take
     assert await bench.provision() == Ready(None)
     server = await running(bench)
     assert (server.cleanings, server.deployments) == (1, 1)
+
+
+async def test_a_deployment_that_was_over_when_ironic_was_killed_is_ended_and_not_done_again(
+    world: World, lab: Lab
+):
+    bench = Bench(world, lab, 14)
+    await bench.register()
+    order = bench.order()
+    assert await bench.provision(order) == Ready(None)
+    before = await running(bench)
+    world.stop("ironic", signal.SIGKILL)
+    # What a kill leaves in the moment between the last step and the end.
+    with closing(sqlite3.connect(world.settings.paths.database_file)) as database:
+        kept = database.execute(
+            "SELECT driver_internal_info FROM nodes WHERE uuid = ?", (bench.ref.backend_id,)
+        )
+        since = json.loads(kept.fetchone()[0])["ingot_deployment_is_over"]["since"]
+        database.execute(
+            "UPDATE nodes SET provision_state = 'deploying', target_provision_state = 'active', provision_updated_at = ? "
+            "WHERE uuid = ?",
+            (datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%d %H:%M:%S.%f"), bench.ref.backend_id),
+        )
+        database.commit()
+    world.start_ironic()
+    assert await bench.provision(order) == Ready(None)
+    after = await running(bench)
+    assert (after.deployments, after.power_actions) == (1, before.power_actions)
 
 
 async def test_a_running_host_is_adopted_after_ironic_was_killed_and_lost_its_database(

@@ -24,6 +24,7 @@
     fresh_steps   a cleaning, a deployment or a service begins with nothing left of an earlier one
     no_stragglers all nodes that Ironic was at work with are failed at its start, not the first of them
     cut_off       how what was cut off goes on, or fails as Ironic would have it
+    over          a note that all steps of a cleaning or a deployment are done
     agent_record  what an agent knows of a step that Ironic was killed at
     selfcheck     applies the patches, once, and knows which of them hold
 

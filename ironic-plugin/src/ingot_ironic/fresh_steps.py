@@ -13,14 +13,20 @@ import functools
 import inspect
 from typing import Any, Final
 
-WAITED_FOR: Final = (
+from ingot_ironic import over
+
+LEFT_BEHIND: Final = (
+    "deploy_step_index",
+    "deploy_steps",
     "firmware_updates",
     "raid_configs",
     "raid_task_monitor_uris",
     "redfish_bios_state",
     "redfish_fw_updates",
+    over.CLEANING,
+    over.DEPLOYMENT,
 )
-"""Where Ironic notes what it asks BMCs for until it is done."""
+"""The steps of a deployment, what Ironic asks BMCs for until it is done, and our own notes."""
 
 
 def install() -> None:
@@ -41,7 +47,7 @@ def begin_afresh(module: Any, name: str, step: str) -> None:
     @functools.wraps(original)
     def begin(task: Any, *arguments: Any, **named: Any) -> Any:
         setattr(task.node, step, {})
-        for key in WAITED_FOR:
+        for key in LEFT_BEHIND:
             if key in task.node.driver_internal_info:
                 task.node.del_driver_internal_info(key)
         return original(task, *arguments, **named)

@@ -1,9 +1,7 @@
 """A cleaning goes on after Ironic was killed, so that no machine is wiped a second time for it.
 
 At a step of the agent, the agent is asked how far it came (`agent_record`). When all steps are done, Ironic forgets them and then
-ends the agent, which takes some seconds, in which nothing tells a cleaning that is over from one that has just begun. So that it
-is over is noted with the node before that, and the note goes when it is ended. It holds the moment at which the node came to be
-cleaning: one that an earlier cleaning left means nothing.
+ends the agent, which takes some seconds; that it is over is noted before (`over`), and the note goes when it is ended.
 
 A cleaning whose last step was one of Ironic itself is not noted. Such steps are settings, updates and volumes, which wipe nothing
 that anybody wrote, and are done again.
@@ -17,14 +15,12 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
-from ingot_ironic import cut_off
+from ingot_ironic import cut_off, over
 from ingot_ironic.agent_record import Agents, decide, is_at, resume
 
 LOG: Final = logging.getLogger(__name__)
 
-OVER: Final = "ingot_cleaning_is_over"
 _KIND: Final = "clean"
-_SINCE: Final = "since"
 _WITHOUT_RAMDISK: Final = "without_ramdisk"
 
 
@@ -54,7 +50,7 @@ def note_the_end(cleaning: Any, state: str) -> None:
         _note(task.node, disable_ramdisk)
         result = original(task, step_index, disable_ramdisk=disable_ramdisk)
         if task.node is not None and task.node.provision_state != state:
-            task.node.del_driver_internal_info(OVER)
+            task.node.del_driver_internal_info(over.CLEANING)
             task.node.save()
         return result
 
@@ -71,32 +67,23 @@ class Cleaning:
         self._finish = finish
 
     def may_go_on(self, node: Any) -> bool:
-        return is_over(node) or is_at(_KIND, node, node.clean_step)
+        return _over(node) is not None or is_at(_KIND, node, node.clean_step)
 
     def go_on(self, task: Any) -> None:
         node = task.node
-        if is_over(node):
+        if noted := _over(node):
             LOG.warning("Node %s was cut off when its cleaning was over: that is ended now.", node.uuid)
-            self._finish(task, None, disable_ramdisk=node.driver_internal_info[OVER][_WITHOUT_RAMDISK])
+            self._finish(task, None, disable_ramdisk=noted[_WITHOUT_RAMDISK])
             return
         step = node.clean_step
         resume(_KIND, task, step, decide(_KIND, step, self._agents.commands(task)), self._continue)
 
 
 def _note(node: Any, without_ramdisk: bool | None) -> None:
-    """Saved together with the steps being forgotten, by whoever is called next."""
     if without_ramdisk is None:
         without_ramdisk = bool(node.driver_internal_info.get("cleaning_disable_ramdisk"))
-    node.set_driver_internal_info(OVER, {_SINCE: _moment(node), _WITHOUT_RAMDISK: without_ramdisk})
+    over.note(node, over.CLEANING, **{_WITHOUT_RAMDISK: without_ramdisk})
 
 
-def is_over(node: Any) -> bool:
-    noted = node.driver_internal_info.get(OVER)
-    # A node that has a step is at it, whatever was noted.
-    return bool(noted) and not node.clean_step and noted[_SINCE] == _moment(node)
-
-
-def _moment(node: Any) -> int:
-    """When the node's state last changed, as precisely as every database keeps it."""
-    since = node.provision_updated_at
-    return int(since.timestamp()) if since else 0
+def _over(node: Any) -> dict[str, Any] | None:
+    return over.noted(node, over.CLEANING, node.clean_step)

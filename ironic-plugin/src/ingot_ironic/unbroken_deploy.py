@@ -1,15 +1,19 @@
 """A deployment goes on after Ironic was killed, where its agent can tell how far it came (`agent_record`).
 
 `prepare_instance_boot` is Ironic's own step: when the image is written, it is done again, which changes nothing that it did
-before. The later steps are left to the operator, which finishes them without the agent.
+before. The later steps are left to the operator, which finishes them without the agent. When all steps are done, Ironic forgets
+them, and is done a moment later; that it is over is noted with them (`over`), and it is ended after the start.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ingot_ironic import cut_off
+from ingot_ironic import cut_off, over
 from ingot_ironic.agent_record import (
     Agents,
     Commands,
@@ -22,6 +26,8 @@ from ingot_ironic.agent_record import (
     was_begun,
 )
 
+LOG: Final = logging.getLogger(__name__)
+
 _KIND: Final = "deploy"
 _PREPARE: Final = "prepare_instance_boot"
 # Steps of Ironic itself. The first boots the agent; the last ones end it.
@@ -31,28 +37,70 @@ _WITHOUT_AGENT: Final = frozenset({"deploy", "tear_down_agent", "switch_to_tenan
 def install() -> None:
     """Have deployments go on. Raises when this Ironic is made in another way."""
     from ironic.common import states
-    from ironic.conductor import deployments
+    from ironic.conductor import deployments, utils
 
-    cut_off.hook(
-        cut_off.Ironic(), Deploying(Agents(), states.DEPLOYING, go_on=deployments.continue_node_deploy)
+    ironic, agents = cut_off.Ironic(), Agents()
+    note_the_end(utils, states.DEPLOYING)
+    flow = Deploying(
+        agents,
+        states.DEPLOYING,
+        go_on=deployments.continue_node_deploy,
+        finish=deployments.do_next_deploy_step,
     )
+    cut_off.hook(ironic, flow)
+
+
+def note_the_end(utils: Any, state: str) -> None:
+    """`utils`: the module of Ironic that forgets what belongs to a deployment: before it, after it, and when it fails."""
+    original = utils.wipe_deploy_internal_info
+    if list(inspect.signature(original).parameters) != ["task"]:
+        raise AttributeError("a deployment is forgotten in another way")
+
+    @functools.wraps(original)
+    def wipe_deploy_internal_info(task: Any) -> None:
+        is_over = task.node.provision_state == state and _has_done_all(task.node)
+        original(task)
+        if is_over:
+            over.note(task.node, over.DEPLOYMENT)
+
+    utils.wipe_deploy_internal_info = wipe_deploy_internal_info
+
+
+def _has_done_all(node: Any) -> bool:
+    """Whether the last step is behind it. One that failed has an error, one that begins has no steps (`fresh_steps`)."""
+    steps = node.driver_internal_info.get("deploy_steps")
+    at = node.driver_internal_info.get("deploy_step_index")
+    return bool(steps) and at == len(steps) - 1 and not node.deploy_step and not node.last_error
 
 
 class Deploying:
-    def __init__(self, agents: Any, state: str, *, go_on: Callable[[Any], None]) -> None:
+    def __init__(
+        self, agents: Any, state: str, *, go_on: Callable[[Any], None], finish: Callable[..., None]
+    ) -> None:
         self._agents = agents
         self.state = state
         self._continue = go_on
+        self._finish = finish
 
     def may_go_on(self, node: Any) -> bool:
         step: Mapping[str, Any] = node.deploy_step
-        return is_at(_KIND, node, step) and step["step"] not in _WITHOUT_AGENT
+        return _is_over(node) or (is_at(_KIND, node, step) and step["step"] not in _WITHOUT_AGENT)
 
     def go_on(self, task: Any) -> None:
+        if _is_over(task.node):
+            LOG.warning(
+                "Node %s was cut off when its deployment was over: that is ended now.", task.node.uuid
+            )
+            self._finish(task, None)
+            return
         step = task.node.deploy_step
         commands = self._agents.commands(task)
         chosen = _prepare(commands) if step["step"] == _PREPARE else decide(_KIND, step, commands)
         resume(_KIND, task, step, chosen, self._continue)
+
+
+def _is_over(node: Any) -> bool:
+    return over.noted(node, over.DEPLOYMENT, node.deploy_step) is not None
 
 
 def _prepare(commands: Commands) -> Next:

@@ -20,6 +20,7 @@ class Node:
         self.uuid, self.provision_state, self.target_provision_state = uuid, state, "its target"
         self.deploy_step, self.clean_step = deploy_step or {}, clean_step or {}
         self.provision_updated_at = SINCE
+        self.last_error = ""
         steps = {"deploy_step_index": self.deploy_step, "clean_step_index": self.clean_step}
         self.saved: dict[str, Any] = {name: 0 for name, step in steps.items() if step}
         self.driver_internal_info = self.saved

@@ -36,7 +36,7 @@ def begun(node: Node) -> list[Any]:
 
 
 def test_no_step_is_left_and_nothing_that_was_waited_for() -> None:
-    node = Node(**{key: {"task": "1"} for key in fresh_steps.WAITED_FOR}, agent_url="https://agent")
+    node = Node(**{key: {"task": "1"} for key in fresh_steps.LEFT_BEHIND}, agent_url="https://agent")
     assert begun(node) == [{}, {"agent_url": "https://agent"}, ["steps"], True]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cut_off_world import Command, Node, Step, Task, World
 
-from ingot_ironic import cut_off, unbroken_clean
+from ingot_ironic import cut_off, over, unbroken_clean
 from ingot_ironic.unbroken_clean import Cleaning
 
 ERASE = {"interface": "deploy", "step": "erase_devices_metadata", "priority": 10}
@@ -118,9 +118,9 @@ def test_a_cleaning_that_came_after_the_one_that_was_over_is_not_over() -> None:
 
 def test_the_note_goes_when_the_cleaning_is_ended() -> None:
     world = cut_off_at(None)
-    assert unbroken_clean.OVER in world.nodes["a"].saved
+    assert over.CLEANING in world.nodes["a"].saved
     restarted(world)
-    assert unbroken_clean.OVER not in world.nodes["a"].saved
+    assert over.CLEANING not in world.nodes["a"].saved
 
 
 def test_a_step_without_its_number_is_one_of_an_earlier_cleaning() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from cut_off_world import Busy, Command, Node, Step, World
+from cut_off_world import Busy, Command, Node, Step, Task, World
 
-from ingot_ironic import cut_off
+from ingot_ironic import cut_off, unbroken_deploy
 from ingot_ironic.unbroken_deploy import Deploying
 
 WRITE = {"interface": "deploy", "step": "write_image", "priority": 80, "args": {}}
@@ -32,8 +33,16 @@ def deploying(uuid: str, step: Step) -> Node:
     return Node(uuid, "deploying", deploy_step=step)
 
 
+def hook(world: World) -> None:
+    def finish(task: Task, step_index: None) -> None:
+        assert task.node.uuid in world.locked
+        world.done.append((task.node.uuid, "is ended"))
+
+    cut_off.hook(world, Deploying(world, "deploying", go_on=world.go_on, finish=finish))
+
+
 def restarted(world: World) -> list[tuple[str, str]]:
-    cut_off.hook(world, Deploying(world, "deploying", go_on=world.go_on))
+    hook(world)
     return world.restarted()
 
 
@@ -89,7 +98,7 @@ def test_a_step_without_its_number_is_one_of_an_earlier_deployment() -> None:
 def test_a_node_that_cannot_be_unlocked_does_not_keep_ironic_from_starting() -> None:
     world = World([deploying("a", {}), deploying("b", WRITE)], {"b": [STEPS]})
     world.trouble["release"] = RuntimeError("the database is gone")
-    cut_off.hook(world, Deploying(world, "deploying", go_on=world.go_on))
+    hook(world)
     world.manager_class()._correct_stuck_states()
     assert ("b", "continues, with {'skip_current_deploy_step': False}") in world.done
 
@@ -137,3 +146,53 @@ def test_a_node_that_cannot_even_fail_does_not_keep_ironic_from_starting(
     assert restarted(world) == []
     assert "Node b cannot be made to fail either (RuntimeError)" in caplog.text
     assert "agent_token" not in caplog.text
+
+
+def forgotten(node: Node) -> World:
+    """The world after Ironic has forgotten what belongs to the node's deployment, saved that, and was killed."""
+
+    def wipe_deploy_internal_info(task: Task) -> None:
+        task.node.set_driver_internal_info("deploy_steps", None)
+        task.node.del_driver_internal_info("deploy_step_index")
+
+    world = World([node])
+    module = SimpleNamespace(wipe_deploy_internal_info=wipe_deploy_internal_info)
+    unbroken_deploy.note_the_end(module, "deploying")
+    module.wipe_deploy_internal_info(Task(world, node))
+    node.save()
+    return world
+
+
+def behind_its_steps(at: int) -> Node:
+    node = deploying("a", {})
+    node.driver_internal_info = {"deploy_steps": [WRITE, PREPARE], "deploy_step_index": at}
+    return node
+
+
+def test_a_deployment_that_was_over_is_ended_and_not_done_again() -> None:
+    assert restarted(forgotten(behind_its_steps(1))) == [("a", "is ended")]
+
+
+def test_one_that_begins_has_steps_left_or_failed_is_not_over() -> None:
+    begins, halfway, failed = deploying("a", {}), behind_its_steps(0), behind_its_steps(1)
+    failed.last_error = "the machine cannot be switched on"
+    for node in (begins, halfway, failed):
+        assert restarted(forgotten(node)) == LEFT
+
+
+def test_what_is_forgotten_of_a_node_that_runs_means_nothing() -> None:
+    node = behind_its_steps(1)
+    node.provision_state = "active"
+    world = forgotten(node)
+    node.provision_state = "deploying"
+    assert restarted(world) == LEFT
+
+
+def test_an_ironic_that_forgets_in_another_way_is_left_alone() -> None:
+    def wipe_deploy_internal_info() -> None:
+        raise NotImplementedError
+
+    module = SimpleNamespace(wipe_deploy_internal_info=wipe_deploy_internal_info)
+    with pytest.raises(AttributeError, match="in another way"):
+        unbroken_deploy.note_the_end(module, "deploying")
+    assert module.wipe_deploy_internal_info is wipe_deploy_internal_info

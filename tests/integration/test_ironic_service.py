@@ -107,6 +107,7 @@ async def test_every_change_of_a_node_is_pushed_and_nothing_secret_with_it(ironi
         "patient_heartbeats": True,
         "early_reports": True,
         "bounded_settings": True,
+        "token_again": True,
         "roomy_api": True,
         "quiet_steps": True,
         "unbroken_deploy": True,

@@ -15,6 +15,7 @@
     certificates  a renewed certificate is served without a restart
     patient_heartbeats   a heartbeat waits for a node that is locked, instead of being dropped
     early_reports   inspection data wait for a node that is about to wait for them, instead of being refused
+    token_again   a token that was lost together with Ironic is given to its agent once more
     bounded_settings   BIOS settings that a machine does not take are given up and named, instead of waited for without end
     quiet_steps   what a deploy step is told is not logged
     roomy_api     the HTTP server takes, keeps and works on more connections at once

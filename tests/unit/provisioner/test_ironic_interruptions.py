@@ -429,6 +429,22 @@ async def test_a_ramdisk_that_was_being_stopped_is_stopped_softly_before_the_hos
     assert not guard.asked[-1][1].holds_instance
 
 
+async def test_a_system_that_was_started_is_not_taken_for_the_ramdisk_by_another_operator(
+    backend, ironic, known, guard, where
+):
+    await deploying(backend, ironic, known, guard, "tear_down_agent")
+    ironic.restart()
+    await provision(backend, known, guard)
+    switched(ironic, "power off")
+    await provision(backend, known, guard)
+    switched(ironic, "power on")
+    async with IronicProvisioner(where, None) as another:
+        assert isinstance(await provision(another, known, guard), Busy)
+        switched(ironic, "power on")
+        assert await provision(another, known, guard) == Ready(None)
+    assert ironic.power_targets == ["soft power off", "power on", "power on"]
+
+
 @pytest.mark.parametrize("offered", [True, False])
 async def test_where_the_ramdisk_does_not_stop_softly_all_begins_again(
     backend, ironic, known, guard, offered

@@ -66,14 +66,14 @@ def rounds_begun(node: FullNode, kind: Kind, name: str) -> int:
     note = note_of(node, kind)
     if note is None or note.name != name:
         return 0
-    not_taken = note.moment == _moment(node) or (found_nobody(node) and note.moment != _CUT_OFF)
+    not_taken = note.moment == moment(node) or (found_nobody(node) and note.moment != _CUT_OFF)
     return note.rounds - 1 if not_taken else note.rounds
 
 
 def is_about_to_begin(node: FullNode, kind: Kind) -> bool:
     """A note was written for the node as it is now, and nothing came of it: whoever wrote it knew how it is."""
     note = note_of(node, kind)
-    return note is not None and note.moment == _moment(node)
+    return note is not None and note.moment == moment(node)
 
 
 def takes_too_long(node: FullNode, kind: Kind, now: datetime) -> bool:
@@ -97,7 +97,7 @@ def write(
     node: FullNode, kind: Kind, name: str, now: datetime, *, rounds: int = 1, plan: Json = None
 ) -> PatchOperation:
     """The note that this round is about to be begun."""
-    return _write(kind, Note(name, rounds, _moment(node), plan, now.timestamp()))
+    return _write(kind, Note(name, rounds, moment(node), plan, now.timestamp()))
 
 
 def begin_again(node: FullNode, kind: Kind) -> list[PatchOperation]:
@@ -137,6 +137,7 @@ def struck_when_managed(node: FullNode) -> list[PatchOperation]:
     return []
 
 
-def _moment(node: Node) -> str:
+def moment(node: Node) -> str:
+    """In which state the node is, and since when: a restart of Ironic does not change that, whatever comes next does."""
     since = node.provision_updated_at.isoformat() if node.provision_updated_at else "ever"
     return f"{node.provision_state} since {since}"

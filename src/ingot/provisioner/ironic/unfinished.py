@@ -6,7 +6,8 @@ switch_to_tenant_network (30) and boot_instance (20), each noted in the node bef
 - up to prepare_instance_boot, only Ironic can go on, and it begins anew;
 - from tear_down_agent on the image and its config drive are written and the disk is what the machine boots from; the ramdisk
   may still run, and is asked to stop in the way that lets it write out what it holds; where it does not, all begins anew;
-- after that step the ramdisk is gone, and all that may be missing is to switch the machine on.
+- after that step the ramdisk is gone, and all that may be missing is to switch the machine on. When we have stopped the ramdisk
+  ourselves, that is noted with the node before the machine is switched on: who comes after us would ask the system to stop.
 
 A failure clears the step and an interruption does not. The step of an earlier deployment can also stay behind, but then the
 list of steps that it belongs to is gone: a step counts only where both agree.
@@ -20,14 +21,17 @@ from typing import Final
 from ingot.provisioner import Busy
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.attempts import Scope
+from ingot.provisioner.ironic.begun import moment
 from ingot.provisioner.ironic.decisions import Done, Fail, Step
 from ingot.provisioner.ironic.errors import BadRequest
 from ingot.provisioner.ironic.interruptions import switching_was_interrupted
-from ingot.provisioner.ironic.model import FullNode, step_name
+from ingot.provisioner.ironic.model import FullNode, add, step_name
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.rules import Fact, Switching, on
 
 RAMDISK_STOPS_IN: Final = 60
+_RAMDISK_GONE: Final = "ingot_ramdisk_gone"
+"""In the node's `extra`: the state in which it is gone, and since when."""
 _STOPS_THE_RAMDISK: Final = "tear_down_agent"
 _AFTER_THE_RAMDISK: Final = frozenset({"switch_to_tenant_network", "boot_instance"})
 
@@ -79,13 +83,17 @@ def facts_of_cut_off(node: FullNode, *, asked_to_stop: bool, asked_to_start: boo
     left = left_to_do(node)
     return {
         Fact.WRITTEN: left is not Left.EVERYTHING,
-        Fact.RAMDISK_GONE: left is Left.START,
+        Fact.RAMDISK_GONE: left is Left.START or _is_noted(node),
         Fact.ASKED_TO_STOP: asked_to_stop,
         Fact.ASKED_TO_START: asked_to_start,
         Fact.IS_ON: node.power_state == states.POWER_ON,
         Fact.IS_OFF: node.power_state == states.POWER_OFF,
         Fact.NEVER_OFF: node.disable_power_off,
     }
+
+
+def _is_noted(node: FullNode) -> bool:
+    return node.extra.get(_RAMDISK_GONE) == moment(node)
 
 
 def _agreed_step(node: FullNode) -> str | None:
@@ -138,6 +146,8 @@ class Finishing:
         return await self._start(node, "rebooting")
 
     async def _start(self, node: FullNode, how: str) -> Busy:
+        if left_to_do(node) is not Left.START and not _is_noted(node):
+            node = await self._nodes.patch(node, [add(f"/extra/{_RAMDISK_GONE}", moment(node))])
         await self._nodes.ask_power(node, how)
         self._nodes.attempts.started(node.uuid, Scope.START)
         return Busy("the image is written; starting the host from its disk")

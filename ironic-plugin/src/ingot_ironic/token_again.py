@@ -9,7 +9,6 @@ Until then, whoever asked first would have had it as well.
 from __future__ import annotations
 
 import functools
-import inspect
 import logging
 from collections.abc import Callable
 from typing import Any, Final
@@ -20,7 +19,7 @@ _HIDDEN: Final = "******"
 
 
 def install() -> None:
-    """Have tokens be given again. Raises when Ironic gives them in another way."""
+    """Have tokens be given again. Raises when Ironic does not give them."""
     from ironic.conductor.manager import ConductorManager
     from ironic.objects import Node
 
@@ -30,13 +29,11 @@ def install() -> None:
 def hook(manager: Any, read: Callable[[Any, str], Any]) -> None:
     """`read`: a node as it is in the database."""
     original = manager.get_node_with_token
-    if list(inspect.signature(original).parameters) != ["self", "context", "node_id"]:
-        raise AttributeError("tokens are given in another way")
     asked: set[str] = set()
 
     @functools.wraps(original)
-    def get_node_with_token(self: Any, context: Any, node_id: str) -> Any:
-        node = original(self, context, node_id)
+    def get_node_with_token(self: Any, context: Any, *arguments: Any, **named: Any) -> Any:
+        node = original(self, context, *arguments, **named)
         is_first = node.uuid not in asked
         asked.add(node.uuid)
         if not (is_first and _is_lost(node.driver_internal_info)):

@@ -21,11 +21,14 @@ class Ironic:
                 database["agent_secret_token"] = "secret"
                 return node(database)
 
+        # As Ironic wraps it: what it takes cannot be seen.
+        undecorated = Manager.get_node_with_token
+        Manager.get_node_with_token = lambda *arguments, **named: undecorated(*arguments, **named)  # type: ignore[method-assign]
         token_again.hook(Manager, lambda _context, _uuid: node(database))
         self._manager = Manager()
 
     def look_up(self) -> str:
-        found = self._manager.get_node_with_token("context", "a")
+        found = self._manager.get_node_with_token("context", node_id="a")
         return str(found.driver_internal_info["agent_secret_token"])
 
 
@@ -50,12 +53,9 @@ def test_a_token_that_an_agent_has_is_not_given_again(known: str) -> None:
     assert Ironic({"agent_secret_token": "secret", known: "https://agent"}).look_up() == "******"
 
 
-def test_an_ironic_that_gives_tokens_in_another_way_is_left_alone() -> None:
+def test_an_ironic_that_gives_no_tokens_is_left_alone() -> None:
     class Manager:
-        def get_node_with_token(self, node_id: str) -> None:
-            raise NotImplementedError
+        pass
 
-    before = Manager.get_node_with_token
-    with pytest.raises(AttributeError, match="in another way"):
+    with pytest.raises(AttributeError, match="get_node_with_token"):
         token_again.hook(Manager, lambda _context, _uuid: None)
-    assert Manager.get_node_with_token is before

@@ -110,9 +110,11 @@ async def test_every_change_of_a_node_is_pushed_and_nothing_secret_with_it(ironi
         "token_again": True,
         "roomy_api": True,
         "quiet_steps": True,
+        "quiet_orders": True,
         "unbroken_deploy": True,
         "unbroken_clean": True,
         "unbroken_power": True,
+        "unbroken_updates": True,
         "fresh_steps": True,
         "no_stragglers": True,
     }

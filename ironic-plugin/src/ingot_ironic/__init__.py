@@ -18,14 +18,19 @@
     token_again   a token that was lost together with Ironic is given to its agent once more
     bounded_settings   BIOS settings that a machine does not take are given up and named, instead of waited for without end
     quiet_steps   what a deploy step is told is not logged
+    quiet_orders  what an agent is told to do is in no error
     roomy_api     the HTTP server takes, keeps and works on more connections at once
     unbroken_deploy   a deployment goes on after Ironic was killed, where its agent knows how far it came
     unbroken_clean    a cleaning does so too, and one that was over is ended, not done again
-    unbroken_power    a machine that was being switched on is switched on when Ironic starts again
+    unbroken_power    a machine that was being switched on or rebooted is when Ironic starts again
+    unbroken_updates  updates and volumes that a BMC was asked for go on, and a step that was over is gone on from
     fresh_steps   a cleaning, a deployment or a service begins with nothing left of an earlier one
     no_stragglers all nodes that Ironic was at work with are failed at its start, not the first of them
+    restart       how something is done for some nodes when Ironic starts again
     cut_off       how what was cut off goes on, or fails as Ironic would have it
+    old_ramdisk   whether the ramdisk that ran before a reboot runs still
     over          a note that all steps of a cleaning or a deployment are done
+    unbroken_steps    work in steps, as it goes on: ended where it was over, else as its agent knows
     agent_record  what an agent knows of a step that Ironic was killed at
     selfcheck     applies the patches, once, and knows which of them hold
 

@@ -14,6 +14,8 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from ingot_ironic.selfcheck import needs
+
 LOG: Final = logging.getLogger(__name__)
 
 Commands = Sequence[Mapping[str, Any]]
@@ -33,12 +35,8 @@ class Agents:
     def __init__(self) -> None:
         from ironic.drivers.modules import agent_base, agent_client
 
-        for owner, name in (
-            (agent_base.AgentBaseMixin, "process_next_step"),
-            (agent_client.AgentClient, "get_commands_status"),
-        ):
-            if not callable(getattr(owner, name, None)):
-                raise AttributeError(f"{owner.__name__} has no {name}")
+        needs(agent_base.AgentBaseMixin, "process_next_step")
+        needs(agent_client.AgentClient, "get_commands_status")
         self._client: Callable[..., Any] = agent_client.get_client
 
     def commands(self, task: Any) -> Commands:

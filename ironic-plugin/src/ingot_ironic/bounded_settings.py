@@ -12,10 +12,11 @@ cleaning ends as if all had been well.
 from __future__ import annotations
 
 import functools
-import inspect
 import time
 from collections.abc import Callable
 from typing import Any, Final
+
+from ingot_ironic.selfcheck import needs, takes
 
 SINCE: Final = "ingot_missing_since"
 """Beside what Ironic notes of the settings that it waits for: gone with it, and kept when Ironic is killed."""
@@ -45,12 +46,9 @@ def hook(
 ) -> None:
     """`state`: where Ironic notes what it waits for. `limit`: in seconds; 0 for none, as everywhere in Ironic."""
     original = bios._get_unapplied_bios_attrs
-    if _parameters(original) != ["self", "task", "requested_attrs", "bios"]:
-        raise AttributeError("settings are looked after in another way")
-    if _parameters(bios._set_step_failed) != ["self", "task", "attrs_not_updated"]:
-        raise AttributeError("settings fail in another way")
-    if not callable(getattr(bios, "_check_node_redfish_bios_apply", None)):
-        raise AttributeError("settings are not waited for")
+    takes(original, "self", "task", "requested_attrs", "bios")
+    takes(bios._set_step_failed, "self", "task", "attrs_not_updated")
+    needs(bios, "_check_node_redfish_bios_apply")
 
     @functools.wraps(original)
     def _get_unapplied_bios_attrs(self: Any, task: Any, requested_attrs: Any, bios: Any) -> Any:
@@ -71,10 +69,6 @@ def hook(
 
     bios._get_unapplied_bios_attrs = _get_unapplied_bios_attrs
     bios._set_step_failed = _set_step_failed
-
-
-def _parameters(function: Any) -> list[str]:
-    return list(inspect.signature(function).parameters)
 
 
 def _note(task: Any, state: str, now: float) -> None:

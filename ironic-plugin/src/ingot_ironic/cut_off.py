@@ -13,6 +13,8 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any, Final, Protocol
 
+from ingot_ironic import restart
+
 LOG: Final = logging.getLogger(__name__)
 
 
@@ -31,21 +33,16 @@ class Flow(Protocol):
         ...
 
 
-class Ironic:
-    """What is needed of Ironic's own modules. Making one raises when this Ironic lacks something."""
+class Ironic(restart.Conductor):
+    """And what is needed to tell of a node that fails."""
 
     def __init__(self) -> None:
-        from ironic.common import context, states
-        from ironic.conductor import base_manager, task_manager, utils
+        super().__init__()
+        from ironic.common import states
+        from ironic.conductor import utils
 
-        self.manager_class: Any = base_manager.BaseConductorManager
         self.transition: str = states.TRANSITION
-        self.admin: Callable[[], Any] = context.get_admin_context
-        self.acquire: Callable[..., Any] = task_manager.acquire
         self.record: Callable[..., Any] = utils.node_history_record
-        for name in ("_correct_stuck_states", "_spawn_worker", "iter_nodes"):
-            if not callable(getattr(self.manager_class, name, None)):
-                raise AttributeError(f"{self.manager_class.__name__} has no {name}")
 
 
 def hook(ironic: Any, flow: Flow) -> None:
@@ -76,16 +73,18 @@ def _set_aside(manager: Any, ironic: Any, flow: Flow) -> Iterator[Any]:
         )
         return
     for uuid in found:
+        task = None
         try:
             task = ironic.acquire(ironic.admin(), uuid, purpose="going on with what was cut off")
+            goes_on = task.node.provision_state == flow.state and flow.may_go_on(task.node)
         except Exception as error:  # one node must not keep the others from going on
             LOG.warning(
                 "Node %s, cut off while %s, is left to Ironic (%s).", uuid, flow.state, type(error).__name__
             )
-            continue
-        if task.node.provision_state == flow.state and flow.may_go_on(task.node):
+            goes_on = False
+        if goes_on:
             yield task
-        else:
+        elif task is not None:
             _release(task)
 
 

@@ -29,6 +29,7 @@ from ingot_ironic import (
     patient_heartbeats,
     quick_schemas,
     quick_sqlite,
+    quiet_orders,
     quiet_steps,
     roomy_api,
     save_hook,
@@ -37,6 +38,7 @@ from ingot_ironic import (
     unbroken_clean,
     unbroken_deploy,
     unbroken_power,
+    unbroken_updates,
 )
 from ingot_ironic.message import Event
 from ingot_ironic.notification import event_from
@@ -106,12 +108,14 @@ class IngotDriver(notifier.Driver):
                 "bounded_settings": bounded_settings.install,
                 "roomy_api": roomy_api.install,
                 "quiet_steps": quiet_steps.install,
+                "quiet_orders": quiet_orders.install,
                 "fresh_steps": fresh_steps.install,
                 # The first of those that look after what was cut off: what another has set aside is not for it.
                 "no_stragglers": no_stragglers.install,
                 "unbroken_deploy": unbroken_deploy.install,
                 "unbroken_clean": unbroken_clean.install,
                 "unbroken_power": unbroken_power.install,
+                "unbroken_updates": unbroken_updates.install,
             }
         )
         _sender()  # made before the fork, so that the worker is heard even when it has nothing to say

@@ -9,15 +9,15 @@ four times.
 from __future__ import annotations
 
 import functools
-import inspect
 import time
 from collections.abc import Callable
 from typing import Any, Final
 
+from ingot_ironic.selfcheck import takes
+
 PATIENCE: Final = 10.0
 """Seconds. One of the API's threads waits with it, and the agent gives its call up after thirty."""
 PAUSE: Final = 1.0
-_PARAMETERS: Final = ["context", "mac_addresses", "bmc_addresses", "node_uuid"]
 
 
 def install() -> None:
@@ -52,8 +52,7 @@ def hook(
 ) -> None:
     """`starting`: the state of a node that is about to be waited for. `come_again`: what an agent takes as such."""
     original = module.lookup_node
-    if list(inspect.signature(original).parameters) != _PARAMETERS:
-        raise AttributeError("the node of a report is looked up by other things")
+    takes(original, "context", "mac_addresses", "bmc_addresses", "node_uuid")
 
     @functools.wraps(original)
     def lookup_node(

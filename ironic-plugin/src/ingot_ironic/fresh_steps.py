@@ -10,10 +10,10 @@ saved with what is saved first of it.
 from __future__ import annotations
 
 import functools
-import inspect
 from typing import Any, Final
 
-from ingot_ironic import over
+from ingot_ironic import old_ramdisk, over, unbroken_updates
+from ingot_ironic.selfcheck import takes
 
 LEFT_BEHIND: Final = (
     "deploy_step_index",
@@ -25,6 +25,8 @@ LEFT_BEHIND: Final = (
     "redfish_fw_updates",
     over.CLEANING,
     over.DEPLOYMENT,
+    old_ramdisk.NOTE,
+    unbroken_updates.NOTE,
 )
 """The steps of a deployment, what Ironic asks BMCs for until it is done, and our own notes."""
 
@@ -41,8 +43,7 @@ def install() -> None:
 def begin_afresh(module: Any, name: str, step: str) -> None:
     """`step`: the field of a node that names the step it is at."""
     original = getattr(module, name)
-    if next(iter(inspect.signature(original).parameters), "") != "task":
-        raise AttributeError(f"{name} is not about a task")
+    takes(original, "task", more=True)
 
     @functools.wraps(original)
     def begin(task: Any, *arguments: Any, **named: Any) -> Any:

@@ -8,8 +8,11 @@ left.
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
+
+LOG: Final = logging.getLogger(__name__)
 
 
 def install() -> None:
@@ -28,11 +31,17 @@ def hook(manager: Any, stuck: Sequence[str]) -> None:
         before: set[str] = set()
         while True:
             original(self)
-            left = {
-                uuid
-                for state in stuck
-                for uuid, *_ in iter_nodes(self, filters={"reserved": False, "provision_state": state})
-            }
+            try:
+                left = {
+                    uuid
+                    for state in stuck
+                    for uuid, *_ in iter_nodes(self, filters={"reserved": False, "provision_state": state})
+                }
+            except Exception as error:  # Ironic starts all the same
+                LOG.warning(
+                    "Whether nodes are left that were cut off is not known (%s).", type(error).__name__
+                )
+                return
             # Those that cannot be moved are not tried for ever.
             if not left or left == before:
                 return

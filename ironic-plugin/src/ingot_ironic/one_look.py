@@ -8,10 +8,11 @@ Ironic's processor, also while nothing happens. Here what was read for the power
 from __future__ import annotations
 
 import functools
-import inspect
 import threading
 from collections.abc import Callable
 from typing import Any, Final
+
+from ingot_ironic.selfcheck import takes
 
 
 def install() -> None:
@@ -26,9 +27,8 @@ def install() -> None:
 def hook(manager: Any, redfish: Any, *, acts: Callable[[], bool]) -> None:
     """`acts`: whether a look may switch the power, and then has to see what comes of it."""
     look, read = manager.do_sync_power_state, redfish.get_system
-    for function, parameters in ((look, ["task", "count"]), (read, ["node"])):
-        if list(inspect.signature(function).parameters) != parameters:
-            raise AttributeError(f"{function.__name__} takes other things than {' and '.join(parameters)}")
+    takes(look, "task", "count")
+    takes(read, "node")
     under_way: Final = threading.local()
 
     @functools.wraps(look)

@@ -9,11 +9,12 @@ for a dead BMC do so beside each other, as before.
 from __future__ import annotations
 
 import functools
-import inspect
 import threading
 import time
 from collections.abc import Callable
 from typing import Any, Final
+
+from ingot_ironic.selfcheck import takes
 
 SHARE: Final = 0.8
 """Of the time between two rounds: the rest is for BMCs that are slow."""
@@ -37,8 +38,7 @@ def hook(
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
     original = manager._sync_power_state_nodes_task
-    if list(inspect.signature(original).parameters) != ["self", "context", "nodes"]:
-        raise AttributeError("hosts to look at are not handed out from a queue")
+    takes(original, "self", "context", "nodes")
     turns: Final = Turns(clock, sleep)
 
     @functools.wraps(original)

@@ -8,9 +8,10 @@ the lock; it then finds the node as it is by then, like any other.
 from __future__ import annotations
 
 import functools
-import inspect
 import time
 from typing import Any, Final
+
+from ingot_ironic.selfcheck import takes
 
 PATIENCE: Final = 30.0
 """Seconds. A worker waits with it, of which there are hundreds; the agent comes again anyway."""
@@ -34,8 +35,7 @@ def hook(
 ) -> None:
     """`at_work`: the states of nodes that an agent works on."""
     original = mixin.heartbeat
-    if list(inspect.signature(original).parameters)[:2] != ["self", "task"]:
-        raise AttributeError("a heartbeat is not taken with a task")
+    takes(original, "self", "task", more=True)
 
     @functools.wraps(original)
     def heartbeat(self: Any, task: Any, *args: Any, **kwargs: Any) -> Any:
@@ -56,4 +56,6 @@ def wait_for_lock(task: Any, locked: type[Exception], *, patience: float) -> Non
         except locked:
             if time.monotonic() >= end:
                 return
+        except Exception:  # Ironic meets it again in a moment, and knows what to do
+            return
         time.sleep(PAUSE)

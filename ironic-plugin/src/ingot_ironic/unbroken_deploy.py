@@ -1,4 +1,4 @@
-"""A deployment goes on after Ironic was killed, where its agent can tell how far it came (`agent_record`).
+"""A deployment goes on after Ironic was killed, where its agent can tell how far it came (`unbroken_steps`).
 
 `prepare_instance_boot` is Ironic's own step: when the image is written, it is done again, which changes nothing that it did
 before. The later steps are left to the operator, which finishes them without the agent. When all steps are done, Ironic forgets
@@ -8,8 +8,6 @@ them, and is done a moment later; that it is over is noted with them (`over`), a
 from __future__ import annotations
 
 import functools
-import inspect
-import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -20,13 +18,11 @@ from ingot_ironic.agent_record import (
     Next,
     decide,
     has_done_all,
-    is_at,
     is_busy,
-    resume,
     was_begun,
 )
-
-LOG: Final = logging.getLogger(__name__)
+from ingot_ironic.selfcheck import takes
+from ingot_ironic.unbroken_steps import Steps
 
 _KIND: Final = "deploy"
 _PREPARE: Final = "prepare_instance_boot"
@@ -41,20 +37,19 @@ def install() -> None:
 
     ironic, agents = cut_off.Ironic(), Agents()
     note_the_end(utils, states.DEPLOYING)
-    flow = Deploying(
+    work = flow(
         agents,
         states.DEPLOYING,
         go_on=deployments.continue_node_deploy,
         finish=deployments.do_next_deploy_step,
     )
-    cut_off.hook(ironic, flow)
+    cut_off.hook(ironic, work)
 
 
 def note_the_end(utils: Any, state: str) -> None:
     """`utils`: the module of Ironic that forgets what belongs to a deployment: before it, after it, and when it fails."""
     original = utils.wipe_deploy_internal_info
-    if list(inspect.signature(original).parameters) != ["task"]:
-        raise AttributeError("a deployment is forgotten in another way")
+    takes(original, "task")
 
     @functools.wraps(original)
     def wipe_deploy_internal_info(task: Any) -> None:
@@ -73,34 +68,21 @@ def _has_done_all(node: Any) -> bool:
     return bool(steps) and at == len(steps) - 1 and not node.deploy_step and not node.last_error
 
 
-class Deploying:
-    def __init__(
-        self, agents: Any, state: str, *, go_on: Callable[[Any], None], finish: Callable[..., None]
-    ) -> None:
-        self._agents = agents
-        self.state = state
-        self._continue = go_on
-        self._finish = finish
-
-    def may_go_on(self, node: Any) -> bool:
-        step: Mapping[str, Any] = node.deploy_step
-        return _is_over(node) or (is_at(_KIND, node, step) and step["step"] not in _WITHOUT_AGENT)
-
-    def go_on(self, task: Any) -> None:
-        if _is_over(task.node):
-            LOG.warning(
-                "Node %s was cut off when its deployment was over: that is ended now.", task.node.uuid
-            )
-            self._finish(task, None)
-            return
-        step = task.node.deploy_step
-        commands = self._agents.commands(task)
-        chosen = _prepare(commands) if step["step"] == _PREPARE else decide(_KIND, step, commands)
-        resume(_KIND, task, step, chosen, self._continue)
+def flow(agents: Any, state: str, *, go_on: Callable[[Any], None], finish: Callable[..., None]) -> Steps:
+    return Steps(
+        _KIND,
+        state,
+        agents,
+        noted_as=over.DEPLOYMENT,
+        go_on=go_on,
+        end=lambda task, _: finish(task, None),
+        without_agent=_WITHOUT_AGENT,
+        choose=_choose,
+    )
 
 
-def _is_over(node: Any) -> bool:
-    return over.noted(node, over.DEPLOYMENT, node.deploy_step) is not None
+def _choose(step: Mapping[str, Any], commands: Commands) -> Next:
+    return _prepare(commands) if step["step"] == _PREPARE else decide(_KIND, step, commands)
 
 
 def _prepare(commands: Commands) -> Next:

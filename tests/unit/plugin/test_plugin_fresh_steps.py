@@ -49,6 +49,6 @@ def test_an_ironic_that_begins_in_another_way_is_left_alone() -> None:
         raise NotImplementedError
 
     module = SimpleNamespace(do_node_clean=do_node_clean)
-    with pytest.raises(AttributeError, match="not about a task"):
+    with pytest.raises(AttributeError, match="takes other things than"):
         fresh_steps.begin_afresh(module, "do_node_clean", "clean_step")
     assert module.do_node_clean is do_node_clean

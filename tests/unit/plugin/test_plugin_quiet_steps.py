@@ -55,6 +55,54 @@ def test_a_config_in_the_arguments_of_a_step_is_in_no_log(
     assert "***" in out.getvalue()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"step":"install_coreos","ignition":"sesame"}',
+        "{'step': 'install_coreos', 'ignition':\n  'sesame'}",
+        '{"step":"install_coreos","ignition":{"passwd":"sesame"}}',
+    ],
+)
+def test_however_it_is_written_and_also_in_an_error_it_is_in_no_log(
+    log: tuple[logging.Logger, io.StringIO], text: str
+) -> None:
+    logger, out = log
+    logger.error("the agent said %s", text)
+    logger.error("the agent said %s", ValueError(text))
+    try:
+        try:
+            raise ValueError(text)
+        except ValueError as error:
+            raise RuntimeError("in a step") from error
+    except RuntimeError:
+        logger.exception("Node n failed deploy step install_coreos")
+    assert "sesame" not in out.getvalue()
+    assert out.getvalue().count("install_coreos") == 3
+
+
+def test_the_trace_of_an_error_that_tells_nothing_is_logged(
+    log: tuple[logging.Logger, io.StringIO],
+) -> None:
+    logger, out = log
+    try:
+        raise ValueError("no ignition at all")
+    except ValueError:
+        logger.exception("failed")
+    assert "Traceback" in out.getvalue()
+
+
+class Unreadable(Exception):
+    def __str__(self) -> str:
+        raise RecursionError
+
+
+def test_logging_never_fails_of_it(log: tuple[logging.Logger, io.StringIO]) -> None:
+    logger, out = log
+    logger.error("the agent said %s", "'ignition': ''" * 5000)
+    logger.error("the agent said %s", Unreadable())
+    assert "could not be looked through: RecursionError" in out.getvalue()
+
+
 def test_other_records_are_as_they_were(log: tuple[logging.Logger, io.StringIO]) -> None:
     logger, out = log
     plain = {"step": {"step": "write_image", "args": {"image_info": {"id": "i"}}}}

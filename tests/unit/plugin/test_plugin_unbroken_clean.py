@@ -10,7 +10,6 @@ import pytest
 from cut_off_world import Command, Node, Step, Task, World
 
 from ingot_ironic import cut_off, over, unbroken_clean
-from ingot_ironic.unbroken_clean import Cleaning
 
 ERASE = {"interface": "deploy", "step": "erase_devices_metadata", "priority": 10}
 VOLUMES = {"interface": "raid", "step": "create_configuration", "priority": 0}
@@ -51,7 +50,7 @@ class Killed(Exception):
 
 def restarted(world: World) -> list[tuple[str, str]]:
     finish = Module(world).do_next_clean_step
-    cut_off.hook(world, Cleaning(world, "cleaning", go_on=world.go_on, finish=finish))
+    cut_off.hook(world, unbroken_clean.flow(world, "cleaning", go_on=world.go_on, finish=finish))
     return world.restarted()
 
 
@@ -148,6 +147,8 @@ def test_an_ironic_that_goes_through_its_steps_in_another_way_is_left_alone() ->
         raise NotImplementedError
 
     module = SimpleNamespace(do_next_clean_step=do_next_clean_step)
-    with pytest.raises(AttributeError, match="in another way"):
+    with pytest.raises(
+        AttributeError, match="takes other things than task, step_index, disable_ramdisk: task"
+    ):
         unbroken_clean.note_the_end(module, "cleaning")
     assert module.do_next_clean_step is do_next_clean_step

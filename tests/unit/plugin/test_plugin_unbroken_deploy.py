@@ -9,7 +9,6 @@ import pytest
 from cut_off_world import Busy, Command, Node, Step, Task, World
 
 from ingot_ironic import cut_off, unbroken_deploy
-from ingot_ironic.unbroken_deploy import Deploying
 
 WRITE = {"interface": "deploy", "step": "write_image", "priority": 80, "args": {}}
 PREPARE = {"interface": "deploy", "step": "prepare_instance_boot", "priority": 60}
@@ -38,7 +37,7 @@ def hook(world: World) -> None:
         assert task.node.uuid in world.locked
         world.done.append((task.node.uuid, "is ended"))
 
-    cut_off.hook(world, Deploying(world, "deploying", go_on=world.go_on, finish=finish))
+    cut_off.hook(world, unbroken_deploy.flow(world, "deploying", go_on=world.go_on, finish=finish))
 
 
 def restarted(world: World) -> list[tuple[str, str]]:
@@ -114,6 +113,11 @@ def test_what_cannot_be_known_fails_in_the_words_of_ironic() -> None:
 
 def test_nodes_that_cannot_be_locked_are_left_to_ironic() -> None:
     assert restarted(World([deploying("a", WRITE)], {"a": Busy})) == LEFT
+
+
+def test_a_node_with_a_step_that_nobody_understands_is_left_to_ironic_and_is_not_kept_locked() -> None:
+    world = World([deploying("a", {"who": "knows"}), deploying("b", WRITE)], {"b": [STEPS]})
+    assert restarted(world) == [*LEFT, ("b", "continues, with {'skip_current_deploy_step': False}")]
 
 
 def test_without_a_free_worker_the_node_fails_and_is_not_kept_locked() -> None:
@@ -193,6 +197,6 @@ def test_an_ironic_that_forgets_in_another_way_is_left_alone() -> None:
         raise NotImplementedError
 
     module = SimpleNamespace(wipe_deploy_internal_info=wipe_deploy_internal_info)
-    with pytest.raises(AttributeError, match="in another way"):
+    with pytest.raises(AttributeError, match="takes other things than task"):
         unbroken_deploy.note_the_end(module, "deploying")
     assert module.wipe_deploy_internal_info is wipe_deploy_internal_info

@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import os
-import shutil
 import signal
 import statistics
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 from ingot.services.environment import ensure
 from ironic import fleet
 from ironic.fleet import Fleet
+from spine.folders import run_folder
 from spine.tables import table
 
 
@@ -32,7 +29,7 @@ async def measure(hosts: int, to: str, rounds: int, idle: float) -> tuple[list[F
     patience = 600.0 + 6.0 * hosts
     for number in range(rounds):
         for ours in (False, True) if number % 2 == 0 else (True, False):
-            with _installation() as folder:
+            with run_folder() as folder:
                 if ours:
                     ingot.append(await fleet.by_ingot(folder, hosts, to=to, patience=patience, idle=idle))
                 else:
@@ -45,18 +42,6 @@ async def measure(hosts: int, to: str, rounds: int, idle: float) -> tuple[list[F
                 flush=True,
             )
     return ingot, script
-
-
-@contextlib.contextmanager
-def _installation() -> Iterator[Path]:
-    """A folder for one run. What failed after most of an hour leaves its logs behind."""
-    folder = Path(tempfile.mkdtemp(prefix="ingot-bench-"))
-    try:
-        yield folder
-    except BaseException:
-        print(f"  what was written down is in {folder}", file=sys.stderr, flush=True)
-        raise
-    shutil.rmtree(folder)
 
 
 def rows(ingot: Sequence[Fleet], script: Sequence[Fleet], hosts: int, to: str) -> list[list[str]]:

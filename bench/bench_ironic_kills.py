@@ -13,11 +13,11 @@ import asyncio
 import random
 import signal
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 from ingot.services.environment import ensure
+from spine.folders import run_folder
 from spine.tables import table
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "integration"))
@@ -59,8 +59,8 @@ async def one_round(room: Room, dice: random.Random, kills: int) -> list[str]:
 async def run(rounds: int, kills: int, seed: int) -> list[list[str]]:
     dice = random.Random(seed)
     rows = []
-    with tempfile.TemporaryDirectory(prefix="ingot-bench-") as folder:
-        async with Room.open(Path(folder), servers=rounds * len(MOMENTS)) as room:
+    with run_folder() as folder:
+        async with Room.open(folder, servers=rounds * len(MOMENTS)) as room:
             room.kill("ironic")
             room.start_ironic(patient=True)
             await room.ironic_ready()

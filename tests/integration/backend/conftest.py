@@ -23,7 +23,7 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
     await asyncio.to_thread(ensure)
     world = World(tmp_path_factory.mktemp("world"))
     try:
-        world.start_farm(15)
+        world.start_farm()
         world.start_ironic()
 
         async def ramdisk_url() -> str:

@@ -21,18 +21,18 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.mark.parametrize(
-    ("number", "step"),
+    "step",
     [
-        pytest.param(5, "", id="before the first step"),
-        pytest.param(6, "deploy", id="while the ramdisk is booted"),
-        pytest.param(7, "tear_down_agent", id="while the ramdisk is stopped"),
-        pytest.param(8, "boot_instance", id="while the system is started"),
+        pytest.param("", id="before the first step"),
+        pytest.param("deploy", id="while the ramdisk is booted"),
+        pytest.param("tear_down_agent", id="while the ramdisk is stopped"),
+        pytest.param("boot_instance", id="while the system is started"),
     ],
 )
 async def test_an_ironic_killed_while_it_deploys_goes_on_without_an_error_and_deploys_once(
-    world: World, lab: Lab, number: int, step: str
+    world: World, lab: Lab, step: str
 ):
-    bench = Bench(world, lab, number, cleaning=False)
+    bench = Bench(world, lab, cleaning=False)
     await bench.register()
     order = bench.order()
     killing = asyncio.create_task(world.kill_ironic_at(bench, step))
@@ -64,7 +64,7 @@ async def running(bench: Bench) -> Any:
 
 
 async def test_an_ironic_killed_while_it_inspects_inspects_again_without_an_error(world: World, lab: Lab):
-    bench = Bench(world, lab, 9)
+    bench = Bench(world, lab)
     await bench.register()
     killing = asyncio.create_task(world.kill_ironic_at(bench, "", state="inspecting"))
     assert isinstance(await bench.inspect(), Ready)
@@ -74,7 +74,7 @@ async def test_an_ironic_killed_while_it_inspects_inspects_again_without_an_erro
 async def test_a_cleaning_that_was_cut_off_leaves_no_step_that_the_next_one_takes_for_done(
     world: World, lab: Lab
 ):
-    bench = Bench(world, lab, 13)
+    bench = Bench(world, lab)
     await bench.register()
     world.stop("ironic", signal.SIGKILL)
     # What a kill leaves in the moment between two steps.
@@ -94,7 +94,7 @@ async def test_a_cleaning_that_was_cut_off_leaves_no_step_that_the_next_one_take
 async def test_a_deployment_that_was_over_when_ironic_was_killed_is_ended_and_not_done_again(
     world: World, lab: Lab
 ):
-    bench = Bench(world, lab, 14)
+    bench = Bench(world, lab)
     await bench.register()
     order = bench.order()
     assert await bench.provision(order) == Ready(None)
@@ -121,7 +121,7 @@ async def test_a_deployment_that_was_over_when_ironic_was_killed_is_ended_and_no
 async def test_a_running_host_is_adopted_after_ironic_was_killed_and_lost_its_database(
     world: World, lab: Lab
 ):
-    bench = Bench(world, lab, 4)
+    bench = Bench(world, lab)
     await bench.register()
     order = bench.order("qcow2")
     assert await bench.provision(order) == Ready(None)

@@ -27,7 +27,7 @@ EVENTS = Subscription(destination="https://127.0.0.1/events", headers={"Authoriz
 
 
 async def test_the_whole_life_of_a_host_on_real_ironic(world: World, lab: Lab):
-    bench = Bench(world, lab, 0)
+    bench = Bench(world, lab)
     assert isinstance(await bench.register(), Ready)
 
     inspected = await bench.inspect()
@@ -82,7 +82,7 @@ async def test_the_whole_life_of_a_host_on_real_ironic(world: World, lab: Lab):
 async def test_a_machine_tells_its_firmware_settings_and_survives_an_order_for_one_it_does_not_have(
     world: World, lab: Lab
 ):
-    bench = Bench(world, lab, 10)
+    bench = Bench(world, lab)
     await bench.register()
     told = await bench.backend.firmware_settings(bench.ref)
     assert isinstance(told, Ready)
@@ -111,7 +111,7 @@ async def test_a_machine_tells_its_firmware_settings_and_survives_an_order_for_o
 
 
 async def test_a_machine_in_use_gets_a_data_image_is_detached_and_taken_over_again(world: World, lab: Lab):
-    bench = Bench(world, lab, 11, cleaning=False)
+    bench = Bench(world, lab, cleaning=False)
     await bench.register()
     order = bench.order()
     assert await bench.provision(order) == Ready(None)

@@ -37,7 +37,7 @@ SDK_CANNOT_READ = {
 
 async def test_what_our_client_reads_is_what_openstacksdk_reads(world: World, lab: Lab):
     """Two readers written by different people: what both misread is not read at all."""
-    bench = Bench(world, lab, 12)
+    bench = Bench(world, lab)
     assert isinstance(await bench.register(password="wrong"), Failed)
     assert isinstance(await bench.register(), Ready)
     assert isinstance(await bench.inspect(), Ready)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_a_wrong_password_is_told_and_the_right_one_goes_on(world: World, lab: Lab):
-    bench = Bench(world, lab, 1)
+    bench = Bench(world, lab)
     told = await bench.register(password="certainly-wrong")
     assert isinstance(told, Failed)
     assert told.refused_credentials
@@ -36,7 +36,7 @@ async def test_a_wrong_password_is_told_and_the_right_one_goes_on(world: World, 
 
 
 async def test_a_bmc_that_is_down_is_told_as_such(world: World, lab: Lab):
-    bench = Bench(world, lab, 2)
+    bench = Bench(world, lab)
     await lab.set_faults(bench.plate.name, Faults(bmc_down=True))
     told = await bench.register()
     assert isinstance(told, Failed)
@@ -48,7 +48,7 @@ async def test_a_bmc_that_is_down_is_told_as_such(world: World, lab: Lab):
 async def test_an_image_that_does_not_match_its_checksum_is_told_with_the_agents_words(
     world: World, lab: Lab
 ):
-    bench = Bench(world, lab, 3)
+    bench = Bench(world, lab)
     await bench.register()
     told = await bench.provision(bench.order(checksum="0" * 64))
     assert isinstance(told, Failed)

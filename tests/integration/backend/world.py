@@ -20,6 +20,7 @@ from ingot.api.baremetalhost import Image
 from ingot.api.meta import Key
 from ingot.lab.client import Lab
 from ingot.lab.faults import Faults
+from ingot.lab.labfile import Plate
 from ingot.provisioner import (
     EVERYTHING,
     Access,
@@ -46,6 +47,7 @@ from ingot.services.settings import IronicPaths, IronicSettings
 from ingot.trust import Authority, Secret, kept_token, write_private
 
 DEADLINE = 180.0
+SERVERS = 15
 USER_DATA = "#cloud-config\nhostname: deployed\n"
 
 
@@ -90,6 +92,7 @@ class World:
         )
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.backend: IronicProvisioner | None = None
+        self._untaken = iter(range(SERVERS))
 
     def use_ramdisk(self, ramdisk_url: str) -> IronicAccess:
         self.ironic_access = IronicAccess(
@@ -113,18 +116,24 @@ class World:
     def start_ironic(self) -> None:
         self.start("ironic", "service", "ironic", environment=self.settings.to_environment())
 
-    def start_farm(self, servers: int) -> None:
+    def start_farm(self) -> None:
         arguments = [
             "--state",
             str(self.state),
             "--listen",
             f"127.0.0.1:{self.lab_port}",
             "--count",
-            str(servers),
+            str(SERVERS),
         ]
         self.start(
             "lab", "lab", "farm", *arguments, "--agent-api", self.settings.base_url, "--boot-seconds", "1"
         )
+
+    def plate(self, lab: Lab) -> Plate:
+        """Of a server that no other test uses."""
+        number = next(self._untaken, None)
+        assert number is not None, f"the world has {SERVERS} servers, and one more is asked for"
+        return lab.file.servers[number]
 
     def stop(self, name: str, how: signal.Signals = signal.SIGTERM) -> None:
         process = self.processes.pop(name)
@@ -168,11 +177,11 @@ async def _answer(call: Callable[[], Awaitable[Any]]) -> Any:
 class Bench:
     """One server of the farm, with the orders for it."""
 
-    def __init__(self, world: World, lab: Lab, number: int, *, cleaning: bool = True) -> None:
+    def __init__(self, world: World, lab: Lab, *, cleaning: bool = True) -> None:
         self.world = world
         self.lab = lab
         self.cleaning = cleaning
-        self.plate = lab.file.servers[number]
+        self.plate = world.plate(lab)
         self.ref = HostRef(Key("rack", self.plate.name), str(uuid.uuid4()))
         self.acts: list[Act] = []
         self.said: list[str] = []

@@ -64,7 +64,7 @@ test-coreos: setup  ## our image commands beside the real coreos-installer; the 
 test-agent-image: setup  ## the agent's container: built, and its root file system run; the first time takes minutes
 	$(BIN)/pytest tests/agent_image
 
-test-ironic-38: setup  ## the service, the plugin and push with every version of Ironic; 38 is installed first (1 min)
+test-ironic-38: setup  ## the service, the plugin and push with every version of Ironic, and hosts that live on 38; it is installed first (1 min)
 	$(BIN)/pytest tests/versions
 
 bench: setup  ## measure, and print the figures (never part of the tests)

@@ -40,7 +40,7 @@ from ingot.provisioner.ironic import IronicAccess
 from ingot.provisioner.ironic.client import IronicClient
 from ingot.provisioner.ironic.errors import NotFound as NoNode
 from ingot.provisioner.ironic.model import FullNode
-from ingot.services.environment import ensure
+from ingot.services.environment import DEFAULT_VERSION, ensure
 from ingot.services.settings import IronicPaths, IronicSettings
 from ingot.trust import Authority, kept_token, write_private
 
@@ -71,6 +71,9 @@ def can_run() -> bool:
 
 class Room:
     """Use `open`."""
+
+    version = DEFAULT_VERSION
+    """Of Ironic; a room with another one is a class of its own."""
 
     def __init__(self, state: Path, client: Client, *, servers: int) -> None:
         self.state = state
@@ -111,6 +114,7 @@ class Room:
             power_sync_interval=10,
             power_recovery_interval=5,
             bmc_task_interval=2,
+            version=self.version,
         )
         self._access = IronicAccess(
             endpoint=f"{self.settings.base_url}/v1", ca_file=authority.ca_file, auth_folder=auth
@@ -124,7 +128,7 @@ class Room:
     @contextlib.asynccontextmanager
     async def open(cls, state: Path, *, servers: int, cluster: str = "") -> AsyncIterator[Room]:
         """Everything started and ready; all of it ends with the block. `cluster`: the kubeconfig of one to live on, for good."""
-        await asyncio.to_thread(ensure)
+        await asyncio.to_thread(ensure, cls.version)
         async with contextlib.AsyncExitStack() as stack:
             if cluster:
                 (state / "kubeconfig").symlink_to(cluster)

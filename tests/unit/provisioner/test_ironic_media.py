@@ -42,6 +42,19 @@ async def test_an_image_is_attached_once(backend, ironic, running):
     assert ironic.media.attached == [ISO]
 
 
+async def test_that_ironic_is_done_is_seen_at_the_next_look_though_nothing_is_pushed(
+    backend, ironic, running, plugin
+):
+    plugin.heartbeat()
+    await plugin.delivered()
+    assert backend.push_is_heard
+    for _ in range(2):
+        assert isinstance(await backend.set_data_image(running, ISO, again=False), Busy)
+        await plugin.delivered()
+    ironic.media.finish(NODE)
+    assert await backend.set_data_image(running, ISO, again=False) == Ready(None)
+
+
 async def test_which_image_it_is_is_known_after_a_restart_and_holds_no_password(
     backend, ironic, running, where: IronicAccess
 ):

@@ -105,7 +105,8 @@ async def set_data_image(
             f"this Ironic (API 1.{version}) cannot tell what is in a virtual drive, so data images need a newer one: "
             f"API 1.{LISTS_VIRTUAL_MEDIA}"
         )
-    node = await nodes.fresh(host)
+    # Ironic lets a node's lock go without a word, so what was read a moment ago may not hold although nothing was heard.
+    node = await nodes.fresh(host, within=0)
     if node is None:
         return NotRegistered(nodes.gone(host))
     # What is seen while Ironic is at it says nothing of what comes of it.

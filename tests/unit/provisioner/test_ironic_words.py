@@ -83,6 +83,14 @@ SAID = [
         "the BMC at https://10.0.0.7 does not answer over IPMI. Ironic",
     ),
     (
+        "IPMI call failed: power status. ipmitool says: RAKP 2 message indicates an error : unauthorized role requested",
+        "the BMC at https://10.0.0.7 does not give this user the privileges that are asked for",
+    ),
+    (
+        "IPMI call failed: power status. ipmitool says: Set Session Privilege Level to ADMINISTRATOR failed",
+        "the BMC at https://10.0.0.7 does not give this user the privileges that are asked for",
+    ),
+    (
         "Redfish connection failed for node U: SSLError CERTIFICATE_VERIFY_FAILED",
         "the certificate of the BMC at https://10.0.0.7 is not trusted",
     ),

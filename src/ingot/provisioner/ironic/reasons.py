@@ -50,8 +50,11 @@ _NOWHERE_TO_SERVE_FROM: Final = re.compile(r"Could not attach device .*NoneType"
 # Ironic does not repeat what ipmitool printed; with our plugin in it, it does.
 _IPMI: Final = re.compile(r"IPMI call failed", re.I)
 _IPMI_REFUSED: Final = re.compile(
-    r"IPMI call failed.*(?:RAKP \d HMAC is invalid|RAKP \d message indicates an error : (?:unauthorized|invalid integrity))",
+    r"IPMI call failed.*(?:HMAC is invalid|: unauthorized name|: invalid integrity check value)",
     re.I | re.DOTALL,
+)
+_IPMI_PRIVILEGES: Final = re.compile(
+    r"IPMI call failed.*(?:unauthorized role|Set Session Privilege Level to \w+ failed)", re.I | re.DOTALL
 )
 _IPMI_UNANSWERED: Final = re.compile(
     r"IPMI call failed.*Get (?:Auth|Channel Authentication) Capabilities", re.I | re.DOTALL
@@ -109,6 +112,8 @@ def known_cause(text: str, node: Node) -> str:
         )
     if _IPMI_REFUSED.search(text):
         return f"{bmc} refused the user name or password"
+    if _IPMI_PRIVILEGES.search(text):
+        return f"{bmc} does not give this user the privileges that are asked for; name fewer in the address (?privilegelevel=)"
     if _IPMI_UNANSWERED.search(text):
         return f"{bmc} does not answer over IPMI"
     if _IPMI.search(text):

@@ -54,10 +54,13 @@ class IpmiRoom(Room):
             recorder.chmod(0o755)
         return recorder
 
-    def commands(self, host: str = "") -> list[str]:
-        """What ipmitool was started with, for the BMC at this address or for any."""
-        lines = self._record.read_text().splitlines()
-        return [line for line in lines if f"-H {host}" in line]
+    def commands(self) -> list[str]:
+        """What ipmitool was started with, each time that a BMC was called."""
+        return [line for line in self._record.read_text().splitlines() if "-H " in line]
+
+    def called(self) -> list[str]:
+        """The BMCs that were called, in order and each as often as it was."""
+        return [command.partition("-H ")[2].split()[0] for command in self.commands()]
 
     def loopback(self) -> str:
         """An address of this machine that nobody else uses."""

@@ -105,6 +105,7 @@ async def test_every_change_of_a_node_is_pushed_and_nothing_secret_with_it(ironi
         "sqlite_turns": True,
         "certificates": True,
         "patient_heartbeats": True,
+        "ipmi_words": True,
         "early_reports": True,
         "bounded_settings": True,
         "token_again": True,

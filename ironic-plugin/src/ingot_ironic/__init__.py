@@ -5,6 +5,7 @@
     sender        one thread that posts what accumulated to the operator
     fast_key      Redfish sessions are found by a fast keyed hash, not by 600,000 rounds of PBKDF2
     bmc_retries   a dead BMC holds a worker for seconds, not minutes; a busy one is asked often
+    ipmi_words    an IPMI call that failed says why
     one_life      a worker does not outlive its master
     one_look      a look at a host's power reads its system once, not four times
     paced_looks   looks at the power of all hosts are spread over the time until the next round

@@ -136,11 +136,17 @@ def _patience_with_bmcs(settings: IronicSettings) -> Iterator[Option]:
         "ipmi",
         "cipher_suite_versions",
         "3,17",
-        "The last is tried first: new BMCs have switched off the one that old BMCs know.",
+        "For BMCs that refuse what ipmitool chose; the last is tried first: new ones have switched off what old ones know.",
     )
     yield Option(
         "ipmi",
         "command_retry_timeout",
         "30",
         "A dead BMC holds a worker this long; Ironic's default is a minute.",
+    )
+    yield Option(
+        "ipmi",
+        "debug",
+        "true",
+        "Has ipmitool say why it failed (-v), which the plugin hands on. It prints the same of everything otherwise.",
     )

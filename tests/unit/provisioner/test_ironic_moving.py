@@ -68,7 +68,7 @@ async def test_a_new_password_that_does_not_work_over_ipmi_is_told(backend, iron
             await asyncio.sleep(0.01)
     assert isinstance(told, Failed)
     assert "the new credentials do not work" in told.message
-    assert "refused the user name or password: IPMI does not tell which" in told.message
+    assert "refused the user name or password (Ironic does not tell which)" in told.message
 
 
 async def test_a_lock_says_nothing_of_new_credentials_and_they_are_tried_once_it_is_gone(

@@ -26,6 +26,7 @@ from ingot.provisioner.ironic.reasons import (
 )
 from ingot.provisioner.ironic.record import differences, record_for
 from ingot.provisioner.ironic.settings import Ramdisk
+from ingot.trust import redact
 
 NODE = FullNode(uuid="u", driver_info={"redfish_address": "https://10.0.0.7"})
 
@@ -77,6 +78,19 @@ SAID = [
         "the BMC at https://10.0.0.7 does not answer over IPMI, or refused the user name or password",
     ),
     (
+        "Error: IPMI call failed: power status. ipmitool says: Get Auth Capabilities error; Error issuing Get Channel "
+        "Authentication Capabilities request",
+        "the BMC at https://10.0.0.7 does not answer over IPMI. Ironic",
+    ),
+    (
+        "IPMI call failed: power status. ipmitool says: RAKP 2 message indicates an error : unauthorized role requested",
+        "the BMC at https://10.0.0.7 does not give this user the privileges that are asked for",
+    ),
+    (
+        "IPMI call failed: power status. ipmitool says: Set Session Privilege Level to ADMINISTRATOR failed",
+        "the BMC at https://10.0.0.7 does not give this user the privileges that are asked for",
+    ),
+    (
         "Redfish connection failed for node U: SSLError CERTIFICATE_VERIFY_FAILED",
         "the certificate of the BMC at https://10.0.0.7 is not trusted",
     ),
@@ -89,6 +103,19 @@ def test_common_reasons_become_sentences_with_ironics_words_behind(said, sentenc
     assert text.startswith(sentence)
     assert "Ironic says: " in text
     assert not text.endswith(".")
+    assert redact(text) == text, "what we write ourselves looks like no secret"
+
+
+@pytest.mark.parametrize(
+    "printed",
+    ["RAKP 2 HMAC is invalid", "RAKP 2 message indicates an error : unauthorized name"],
+)
+def test_a_refusal_over_ipmi_is_told_as_one(printed):
+    said = f"Failed to get power state for node U. Error: IPMI call failed: power status. ipmitool says: {printed}"
+    assert explain(said, NODE).startswith(
+        "the BMC at https://10.0.0.7 refused the user name or password. Ironic"
+    )
+    assert refuses_credentials(said)
 
 
 def test_only_a_refusal_by_the_bmc_counts_as_wrong_credentials():

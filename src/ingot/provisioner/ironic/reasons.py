@@ -47,15 +47,27 @@ _REGISTRY_REFUSED: Final = re.compile(r"\b(?P<code>401|403) Client Error: .{0,20
 _REGISTRY_ASKS: Final = re.compile(r"requested image .{0,400}? requires authentication", re.I)
 _CHECKSUM: Final = re.compile(r"checksum|hash (?:mismatch|does not match)|failed to verify", re.I)
 _NOWHERE_TO_SERVE_FROM: Final = re.compile(r"Could not attach device .*NoneType")
-# ipmitool ends in the same way whatever was wrong, and Ironic does not repeat what it printed.
+# Ironic does not repeat what ipmitool printed; with our plugin in it, it does.
 _IPMI: Final = re.compile(r"IPMI call failed", re.I)
+_IPMI_REFUSED: Final = re.compile(
+    r"IPMI call failed.*(?:HMAC is invalid|: unauthorized name|: invalid integrity check value)",
+    re.I | re.DOTALL,
+)
+_IPMI_PRIVILEGES: Final = re.compile(
+    r"IPMI call failed.*(?:unauthorized role|Set Session Privilege Level to \w+ failed)", re.I | re.DOTALL
+)
+_IPMI_UNANSWERED: Final = re.compile(
+    r"IPMI call failed.*Get (?:Auth|Channel Authentication) Capabilities", re.I | re.DOTALL
+)
 _NO_AGENT: Final = re.compile(r"Timeout reached while", re.I)
 _AGENT: Final = re.compile(r"Connection to agent failed", re.I)
 
 
 def refuses_credentials(text: str) -> bool:
     """Whether it is the BMC that did not take the user name or password."""
-    return not _AGENT.search(text) and not _IMAGE_MISSING.search(text) and bool(_BMC_REFUSED.search(text))
+    if _AGENT.search(text) or _IMAGE_MISSING.search(text):
+        return False
+    return bool(_BMC_REFUSED.search(text) or _IPMI_REFUSED.search(text))
 
 
 def explain(text: str, node: Node) -> str:
@@ -98,10 +110,14 @@ def known_cause(text: str, node: Node) -> str:
         return (
             f"{bmc} gives answers that cannot be read; a reset of the BMC, or newer firmware for it, may help"
         )
+    if _IPMI_REFUSED.search(text):
+        return f"{bmc} refused the user name or password"
+    if _IPMI_PRIVILEGES.search(text):
+        return f"{bmc} does not give this user the privileges that are asked for; name fewer in the address (?privilegelevel=)"
+    if _IPMI_UNANSWERED.search(text):
+        return f"{bmc} does not answer over IPMI"
     if _IPMI.search(text):
-        return (
-            f"{bmc} does not answer over IPMI, or refused the user name or password: IPMI does not tell which"
-        )
+        return f"{bmc} does not answer over IPMI, or refused the user name or password (Ironic does not tell which)"
     if _CHECKSUM.search(text):
         return "the image does not match its checksum"
     if _BMC_UNREACHABLE.search(text):

@@ -2,8 +2,8 @@
 
 A conductor that dies in the middle of something cannot go on with it: at its restart, or when another one takes its nodes
 over, Ironic moves the node to the failed state of what was under way and says so. Nothing was wrong with the host, so nobody
-is told and nothing is waited for: what was asked for is asked for again at once. Only where that happens several times in a
-row, without anything being brought to its end in between, is it told like any failure: something may be killing Ironic.
+is told and nothing is waited for: what was asked for is asked for again at once. Only where that happens many times in a row,
+without anything being brought to its end in between, is it told like any failure: it may be this host that kills Ironic.
 
 What was not even begun is another thing: where all workers of a conductor are taken, Ironic answers 503 and puts the node back
 to where it was (`found_nobody`).
@@ -21,7 +21,9 @@ from ingot.api.meta import Key
 from ingot.provisioner.ironic.model import HistoryEntry, Node
 from ingot.provisioner.ironic.reasons import errors
 
-MOST_IN_A_ROW: Final = 3
+MOST_IN_A_ROW: Final = 10
+"""A deployment that failed is taken down before the next one, and the machine is wiped again for it. That must not come of an
+Ironic that is restarted some times within a minute or two; one that crashes for this host comes here all the same."""
 
 _STATE_WAS_CUT_OFF: Final = re.compile(
     r"state can't be resumed by conductor|Operation was aborted due to conductor take over"

@@ -81,6 +81,25 @@ def test_a_password_in_a_url_is_not_shown(user: str, password: str) -> None:
     assert shown == "https://******@host/x"
 
 
+_BY_DIGEST = "reg.example:5000/team/x@sha256:" + "ab" * 32
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        (f"oci://{_BY_DIGEST}", f"oci://{_BY_DIGEST}"),
+        ("oci://reg/x:1@sha512:" + "AB" * 64, "oci://reg/x:1@sha512:" + "AB" * 64),
+        (f"oci://user:hush@{_BY_DIGEST}", f"oci://******@{_BY_DIGEST}"),
+        (f"oci://user:h/u@sh@{_BY_DIGEST}", f"oci://******@{_BY_DIGEST}"),
+        ("https://user:hush@sha256:8443/x", "https://******@sha256:8443/x"),
+        ("https://user:hush@sha256:8443", "https://******@sha256:8443"),
+        ("oci://user:hush@sha256:" + "ab" * 32, "oci://******@sha256:" + "ab" * 32),
+    ],
+)
+def test_the_digest_of_an_image_is_no_password_before_it(url: str, shown: str) -> None:
+    assert urls.without_password(url) == shown
+
+
 @pytest.mark.parametrize(
     ("checksum", "named", "words"),
     [

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from ingot.api.inputs import urls
-from ingot.provisioner.ironic.firewall.policy import IMAGE_HOSTS, Policy
+from ingot.provisioner.ironic.firewall.policy import IMAGE_HOSTS, Policy, meant_by_nobody
 from ingot.provisioner.ironic.firewall.rejection import reject
 
 IMAGE_SCHEMES: Final = ("http", "https", "oci")
@@ -53,6 +53,6 @@ def _from_an_allowed_host(field: str, url: str, schemes: tuple[str, ...], policy
         why = (
             f"nothing is fetched from {host}; allowed is what {IMAGE_HOSTS} names"
             if policy.image_hosts
-            else f"nothing is fetched from the link-local address {host}, unless {IMAGE_HOSTS} names it"
+            else f"nothing is fetched from {host}, which is {meant_by_nobody(host)}, unless {IMAGE_HOSTS} names it"
         )
         raise reject(field, urls.without_password(url), why)

@@ -132,6 +132,10 @@ def test_a_site_that_names_no_hosts_fetches_from_all_others(host):
     assert WALL.image(image(url=f"http://{host}/x"), None) is None
 
 
+def test_a_bmc_may_post_its_events_to_the_server_it_is_in():
+    assert WALL.subscription(Subscription(destination="https://169.254.1.2/events")) is None
+
+
 @given(st.ip_addresses(v=4, network="169.254.0.0/16"))
 def test_no_way_to_write_a_link_local_address_as_another_passes(hidden):
     number, flipped = int(hidden), int(hidden) ^ 0xFFFFFFFF

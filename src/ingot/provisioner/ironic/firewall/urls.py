@@ -37,7 +37,8 @@ def ramdisk_url(field: str, url: str) -> None:
 
 
 def destination(field: str, url: str) -> None:
-    """Where a BMC posts its events."""
+    """Where a BMC posts its events. Any host: nothing of ours calls it, and between a BMC and its server addresses are often
+    link-local."""
     _well_formed(field, url, urls.WEB_SCHEMES)
 
 

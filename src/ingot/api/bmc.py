@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 from urllib.parse import parse_qs, unquote
 
+from ingot.api.inputs.urls import ENCODED_CONTROL
 from ingot.api.meta import Malformed
 
 Transport = Literal["", "http", "https"]
@@ -224,13 +225,15 @@ def _host_and_port(authority: str, address: str) -> tuple[str, int | None]:
 
 
 def _below_the_host(path: str, address: str) -> str:
-    """A path that begins with two slashes is the name of another host to whoever joins it to the BMC's URL, and what climbs
-    up leaves the place where the BMC keeps its machines."""
+    """A path that begins with two slashes is the name of another host to whoever joins it to the BMC's URL, what climbs up leaves
+    the place where the BMC keeps its machines, and a control character ends a line of the request for who decodes it."""
     plain = unquote(path)
     if plain.startswith("//"):
         raise InvalidAddress(address, "its path begins with two slashes; write one.")
     if ".." in plain.split("/") or "\\" in plain:
         raise InvalidAddress(address, "its path must hold neither '..' nor a backslash.")
+    if ENCODED_CONTROL.search(path):
+        raise InvalidAddress(address, "its path holds an encoded control character (%00 to %1F, %7F).")
     return path
 
 

@@ -75,9 +75,17 @@ class Provisioner(Protocol):
         ...
 
     async def adopt(
-        self, host: HostRef, installed: Image | None, *, permit: Permit, again: bool
+        self,
+        host: HostRef,
+        installed: Image | None,
+        *,
+        custom_deploy: CustomDeploy | None = None,
+        permit: Permit,
+        again: bool,
     ) -> Ready[None] | Busy | Failed | NotRegistered:
         """Take over a host that runs already, without touching it. `Ready` when it is already managed so.
+
+        What runs is the image, or what the custom deploy step has installed, with an image or without one.
 
         Where the back end's record stands in the way it is dropped, which the permit is asked for as `FORGET`; the
         answer is then `NotRegistered`.

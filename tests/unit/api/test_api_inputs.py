@@ -81,6 +81,25 @@ def test_a_password_in_a_url_is_not_shown(user: str, password: str) -> None:
     assert shown == "https://******@host/x"
 
 
+_BY_DIGEST = "reg.example:5000/team/x@sha256:" + "ab" * 32
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        (f"oci://{_BY_DIGEST}", f"oci://{_BY_DIGEST}"),
+        ("oci://reg/x:1@sha512:" + "AB" * 64, "oci://reg/x:1@sha512:" + "AB" * 64),
+        (f"oci://user:hush@{_BY_DIGEST}", f"oci://******@{_BY_DIGEST}"),
+        (f"oci://user:h/u@sh@{_BY_DIGEST}", f"oci://******@{_BY_DIGEST}"),
+        ("https://user:hush@sha256:8443/x", "https://******@sha256:8443/x"),
+        ("https://user:hush@sha256:8443", "https://******@sha256:8443"),
+        ("oci://user:hush@sha256:" + "ab" * 32, "oci://******@sha256:" + "ab" * 32),
+    ],
+)
+def test_the_digest_of_an_image_is_no_password_before_it(url: str, shown: str) -> None:
+    assert urls.without_password(url) == shown
+
+
 @pytest.mark.parametrize(
     ("checksum", "named", "words"),
     [
@@ -110,6 +129,9 @@ def test_a_checksum_has_the_digits_of_its_algorithm(
         "console=ttyS0,115200n8 ip=10.0.0.1::10.0.0.254:255.255.255.0:h1:eno1:none",
         "ignition.config.url=https://[fd00::1]:6180/a/b.ign?x=1 rd.neednet=1",
         'dyndbg="file drivers/usb/* +p"',
+        'dyndbg="file drivers/usb/* -p" x="a b=c" quiet',
+        'x="ipa-api-url=https://x"',
+        'x="ipa-debug=1 ipa-ntp-server=10.0.0.1"',
         "memmap=4G!12G isolcpus=1-3,5 mitigations=auto,nosmt",
         "url=http://x/a%20b",
         "ipa-ntp-server=10.0.0.1,ntp.example.com ipa-debug=1",
@@ -148,6 +170,14 @@ def test_arguments_that_kernels_take_pass(arguments: str) -> None:
         "ipa-api-url=https://evil",
         "IPA_INSECURE=1",
         "ipa-agent-token=x",
+        "ipa-use-mdns=1",
+        "boot_method=vmedia",
+        'x="a ipa-api-url=https://evil.example/ ipa-insecure=1 b"',
+        'x=" ipa-api-url=https://evil.example/"',
+        'x="a  IPA_API_URL=https://evil.example/"',
+        'x="a ipa-agent-token" quiet',
+        'x="a ipa-ntp-server=-x"',
+        'ipa-ntp-server="10.0.0.1 b"',
         "ipa-ntp-server=",
         "ipa-ntp-server=a_b",
         "ipa-ntp-server=-x",
@@ -182,6 +212,33 @@ def test_whatever_passes_as_kernel_arguments_is_words_and_nothing_else(arguments
     assert not _META.search(arguments)
     assert not [word for word in arguments.split() if word.startswith("-") and arguments.count('"') == 0]
     assert arguments.count('"') % 2 == 0
+
+
+def seen_by_the_agent(arguments: str) -> set[str]:
+    """As ironic-python-agent reads /proc/cmdline (`_read_params_from_file`): cut at every blank, quotes or not."""
+    return {word.split("=", 1)[0] for word in arguments.split() if "=" in word}
+
+
+_CONTRACT = ("ipa-api-url", "ipa-insecure", "ipa-agent-token", "ipa-use-mdns", "ir-pub-id", "boot_method")
+_QUOTED = st.lists(
+    st.builds("{}{}".format, st.sampled_from([*_CONTRACT, "a", "ip", "(", ""]), st.text('=/:a "', max_size=4))
+).map(lambda words: f'x="{" ".join(words)}"')
+
+
+@given(st.lists(_SHAPES | _QUOTED | st.sampled_from(_CONTRACT).map("{}=1".format)).map(" ".join))
+@example('x="a ipa-api-url=https://evil.example/"')
+def test_no_word_of_the_servers_gets_to_the_agent_however_it_is_quoted(arguments: str) -> None:
+    if kernel_arguments.problem_with(arguments) is None:
+        assert not seen_by_the_agent(arguments) & set(_CONTRACT)
+
+
+@pytest.mark.parametrize("quoted", ['x="a ipa-api-url=https://evil.example/ b"', "ipa-api-url=https://evil"])
+def test_a_refused_word_is_named_and_so_is_who_would_read_it(quoted: str) -> None:
+    problem = kernel_arguments.problem_with(quoted)
+    assert problem == (
+        "ipa-api-url is set by the server that the ramdisk reports to, and by nobody else, in quotes neither: the agent in the "
+        "ramdisk does not heed them. Leave it out."
+    )
 
 
 @given(st.text())

@@ -64,6 +64,7 @@ class Machine:
     instance: Image | None = None
     deployment: Deployment | None = None
     adopted: Image | None = None
+    adopted_step: CustomDeploy | None = None
     access: Access | None = None
     settings: dict[str, str] = field(
         default_factory=lambda: {"ProcTurboMode": "Enabled", "QuietBoot": "true"}
@@ -355,7 +356,13 @@ class ScriptedBackend:
         return Ready(None)
 
     async def adopt(
-        self, host: HostRef, installed: Image | None, *, permit: Permit, again: bool
+        self,
+        host: HostRef,
+        installed: Image | None,
+        *,
+        custom_deploy: CustomDeploy | None = None,
+        permit: Permit,
+        again: bool,
     ) -> Ready[None] | Busy | Failed | NotRegistered:
         if (scripted := self._scripted("adopt")) is not None:
             return scripted
@@ -368,7 +375,7 @@ class ScriptedBackend:
             machine.orders.append("forget")
             self.tell(host.key)
             return NotRegistered("the record was dropped")
-        machine.adopted = installed
+        machine.adopted, machine.adopted_step = installed, custom_deploy
         return Ready(None)
 
     async def vitals(self, host: HostRef) -> Vitals | NotRegistered:

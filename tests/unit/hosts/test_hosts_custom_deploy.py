@@ -46,6 +46,15 @@ async def test_a_deploy_step_gets_the_image_that_is_beside_it(rack: Rack) -> Non
     assert host.status.provisioning.image is not None
 
 
+async def test_a_host_that_a_deploy_step_installed_is_adopted_as_that(rack: Rack) -> None:
+    key = await rack.host(customDeploy=STEP)
+    await rack.until_well(key, "provisioned")
+    await rack.settle()
+    adopted = rack.backend.machines[key].adopted_step
+    assert adopted is not None
+    assert adopted.method == "install_coreos"
+
+
 async def test_what_was_begun_is_written_before_the_back_end_is_told(rack: Rack) -> None:
     rack.backend.hold("provision", Busy("running the step"))
     key = await rack.host(customDeploy=STEP)

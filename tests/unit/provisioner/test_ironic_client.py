@@ -202,6 +202,12 @@ def test_the_environment_of_metal3_is_understood(tmp_path):
     ("change", "words"),
     [
         ({"IRONIC_ENDPOINT": ""}, "IRONIC_ENDPOINT is not set"),
+        (
+            {"IRONIC_ENDPOINT": "", "IRONIC_NAME": "ironic", "IRONIC_NAMESPACE": "metal"},
+            "IRONIC_NAME is 'ironic', and Ingot does not read where Ironic is from an Ironic object. Set IRONIC_ENDPOINT to "
+            "the URL of its Service, such as https://ironic.metal.svc",
+        ),
+        ({"IRONIC_ENDPOINT": "", "IRONIC_NAME": "ironic"}, "such as https://ironic.NAMESPACE.svc"),
         ({"IRONIC_ENDPOINT": "ftp://x"}, "IRONIC_ENDPOINT"),
         ({"IRONIC_ENDPOINT": "https://u:p@x"}, "must hold no password"),
         ({"IRONIC_ENDPOINT": "unix:ironic.sock"}, "the whole path of a socket"),

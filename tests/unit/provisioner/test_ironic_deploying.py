@@ -352,6 +352,17 @@ async def test_a_host_without_an_image_is_taken_over_too(backend, ironic, clean,
     assert await backend.adopt(clean, None, permit=guard, again=False) == Ready(None)
 
 
+@pytest.mark.parametrize("installed", [None, IMAGE])
+async def test_a_host_that_a_deploy_step_installed_is_taken_over_with_the_interface_for_that(
+    backend, ironic, clean, guard, installed
+):
+    ironic.change(NODE, provision_state="manageable")
+    step = CustomDeploy(method="install_coreos")
+    answer = await backend.adopt(clean, installed, custom_deploy=step, permit=guard, again=False)
+    assert isinstance(answer, Busy)
+    assert ironic.node(NODE)["deploy_interface"] == "custom-agent"
+
+
 # Boot devices
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from typing import Any
 
@@ -76,17 +77,72 @@ def test_what_is_weak_passes_unless_the_site_forbids_it(weak, weakness):
     assert "hush" not in refused.message
 
 
-@pytest.mark.parametrize("host", ["169.254.169.254", "[fe80::1]", "[::ffff:169.254.169.254]"])
-def test_nothing_is_fetched_from_a_link_local_address_that_the_site_does_not_name(host):
+@pytest.mark.parametrize(
+    ("host", "called"),
+    [
+        ("169.254.169.254", "a link-local address"),
+        ("[fe80::1]", "a link-local address"),
+        ("[::ffff:169.254.169.254]", "a link-local address"),
+        ("[::169.254.169.254]", "a link-local address"),
+        ("[::ffff:0:169.254.169.254]", "a link-local address"),
+        ("[64:ff9b::a9fe:a9fe]", "a link-local address"),
+        ("[64:ff9b:1::169.254.169.254]", "a link-local address"),
+        ("[2002:a9fe:a9fe::]", "a link-local address"),
+        ("[2002:a9fe:a9fe::1]", "a link-local address"),
+        ("[2001:0:7f00:1:0:ffff:5601:5601]", "a link-local address"),
+        ("[FD00:EC2::254]", "where a cloud tells its machines about themselves"),
+        ("[fd20:ce::254]", "where a cloud tells its machines about themselves"),
+        ("100.100.100.200", "where a cloud tells its machines about themselves"),
+        ("[::ffff:100.100.100.200]", "where a cloud tells its machines about themselves"),
+        ("0.0.0.0", "no address of anybody"),
+        ("[::]", "no address of anybody"),
+        ("[::ffff:0.0.0.0]", "no address of anybody"),
+    ],
+)
+def test_nothing_is_fetched_where_whoever_asks_is_trusted_unless_the_site_names_it(host, called):
     for answer in (
         WALL.image(image(url=f"http://{host}/latest/meta-data"), None),
         WALL.image(image(checksum=f"http://{host}/latest", checksum_type=None), None),
         WALL.data_image(f"http://{host}/latest"),
     ):
         assert answer is not None
-        assert "link-local" in answer.message
-    named = Firewall(Policy(image_hosts=(host.strip("[]"), "169.254.0.0/16")))
+        plain = host.strip("[]").lower()
+        assert answer.message.endswith(
+            f"nothing is fetched from {plain}, which is {called}, unless INGOT_IMAGE_HOSTS names it"
+        )
+    named = Firewall(Policy(image_hosts=(host.strip("[]").lower(),)))
     assert named.image(image(url=f"http://{host}/x"), None) is None
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "10.0.0.1",
+        "127.0.0.1",
+        "[::1]",
+        "[fd00::1]",
+        "[fd00:ec2::1]",
+        "[64:ff9b::10.0.0.1]",
+        "[2002:a00:1::1]",
+        "[2001:db8::a9fe:a9fe]",
+        "images.example.com",
+    ],
+)
+def test_a_site_that_names_no_hosts_fetches_from_all_others(host):
+    assert WALL.image(image(url=f"http://{host}/x"), None) is None
+
+
+def test_a_bmc_may_post_its_events_to_the_server_it_is_in():
+    assert WALL.subscription(Subscription(destination="https://169.254.1.2/events")) is None
+
+
+@given(st.ip_addresses(v=4, network="169.254.0.0/16"))
+def test_no_way_to_write_a_link_local_address_as_another_passes(hidden):
+    number, flipped = int(hidden), int(hidden) ^ 0xFFFFFFFF
+    for prefix in ("::", "::ffff:0:0", "::ffff:0:0:0", "64:ff9b::", "64:ff9b:1::", "64:ff9b:1:a::"):
+        assert not Policy().allows(str(ipaddress.IPv6Address(int(ipaddress.IPv6Address(prefix)) + number)))
+    assert not Policy().allows(str(ipaddress.IPv6Address((0x2002 << 112) + (number << 80) + 1)))
+    assert not Policy().allows(str(ipaddress.IPv6Address((0x20010000 << 96) + flipped)))
 
 
 @pytest.mark.parametrize(

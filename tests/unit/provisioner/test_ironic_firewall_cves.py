@@ -115,6 +115,7 @@ REFUSED: list[Refusal] = [
     ("CVE-2026-46447", lambda: arguments("quiet --initrd http://evil/x"), "'--initrd' is not NAME"),
     ("CVE-2026-46447", lambda: arguments('x="a\\" b'), "is not NAME or NAME=VALUE"),
     ("CVE-2026-46447", lambda: arguments("ipa-api-url=https://evil"), "set by the server that the ramdisk"),
+    ("CVE-2026-46447", lambda: arguments('x="a ipa-api-url=https://evil b"'), "set by the server that the"),
     # A word of a shell, in the ramdisk.
     ("CVE-2026-66138", lambda: arguments("ipa-ntp-server=x;reboot"), "is not NAME or NAME=VALUE"),
     ("CVE-2026-66138", lambda: arguments('ipa-ntp-server="10.0.0.1 reboot"'), "has to be a host"),

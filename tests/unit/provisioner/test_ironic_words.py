@@ -11,7 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingot.api.baremetalhost import Image
+from ingot.api.crd import crd
+from ingot.api.hardwaredata import HARDWARE_DATA
 from ingot.api.meta import Key
+from ingot.embedded.server.kinds.schema import Shape
 from ingot.provisioner.ironic.instance import image_info
 from ingot.provisioner.ironic.inventory import InspectionData, findings, hardware_details
 from ingot.provisioner.ironic.model import FullNode, HistoryEntry, Node
@@ -315,10 +318,106 @@ def test_an_inventory_becomes_hardware_in_the_words_of_the_api():
             }
         },
         {"inventory": {"cpu": {"frequency": "fast"}}, "plugin_data": None},
+        {"inventory": {"cpu": {"frequency": "nan"}}},
+        {"inventory": {"cpu": {"frequency": "inf"}}},
+        {"inventory": {"cpu": {"frequency": "-1e999"}}},
+        {"inventory": {"cpu": {"frequency": "9" * 400}}},
+        {"inventory": {"cpu": {"frequency": "-1"}}},
     ],
 )
 def test_hardware_that_tells_little_is_no_error(found):
     assert hardware_details(msgspec.convert(found, InspectionData)).cpu.clock_megahertz == 0
+
+
+@pytest.mark.parametrize(
+    ("number", "kept"),
+    [(0, 0), (4094, 4094), (2**63 - 1, 2**63 - 1), (2**63, 0), (10**21, 0), (-1, 0)],
+)
+def test_a_size_that_no_machine_has_counts_as_not_told(number, kept):
+    told = {"memory": {"physical_mb": number}, "cpu": {"count": number}, "disks": [{"size": number}]}
+    details = hardware_details(msgspec.convert({"inventory": told}, InspectionData))
+    assert (details.ram_mebibytes, details.cpu.count, details.storage[0].size_bytes) == (kept,) * 3
+
+
+@pytest.mark.parametrize(("number", "kept"), [(1, 1), (4094, 4094), (4095, 0), (-1, 0), (2**40, 0)])
+def test_a_vlan_that_cannot_be_counts_as_not_told(number, kept):
+    port = {"switch_port_untagged_vlan_id": number, "switch_port_vlans": [{"id": number, "name": "blue"}]}
+    told = {"inventory": {"interfaces": [{"name": "eno1"}]}, "plugin_data": {"parsed_lldp": {"eno1": port}}}
+    (nic,) = hardware_details(msgspec.convert(told, InspectionData)).nics
+    assert (nic.vlan_id, [vlan.id for vlan in nic.vlans]) == (kept, [kept])
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ("52:54:00:12:34:56", True),
+        ("80:00:02:08:fe:80:00:00:00:00:00:00:e4:1d:2d:03:00:a5:f0:11", True),
+        ("52-54-00-12-34-56", False),
+        ("none", False),
+    ],
+)
+def test_what_is_no_mac_address_counts_as_not_told(told, kept):
+    found = {"inventory": {"interfaces": [{"mac_address": told}]}}
+    (nic,) = hardware_details(msgspec.convert(found, InspectionData)).nics
+    assert nic.mac == (told if kept else "")
+
+
+_NUMBERS = st.none() | st.integers(-(10**30), 10**30) | st.integers(-2, 5000)
+_FLOATS = _NUMBERS | st.floats(allow_nan=False, allow_infinity=False)
+_REPORTS = st.fixed_dictionaries(
+    {
+        "inventory": st.fixed_dictionaries(
+            {
+                "cpu": st.fixed_dictionaries(
+                    {
+                        "frequency": _FLOATS
+                        | st.text(max_size=5)
+                        | st.sampled_from(["inf", "-inf", "nan", "1e999", "1e308"]),
+                        "count": _NUMBERS,
+                    }
+                ),
+                "memory": st.fixed_dictionaries({"physical_mb": _NUMBERS}),
+                "disks": st.lists(st.fixed_dictionaries({"size": _NUMBERS}), max_size=2),
+                "interfaces": st.lists(
+                    st.fixed_dictionaries(
+                        {"name": st.just("eno1"), "mac_address": st.text(max_size=3), "speed_mbps": _FLOATS}
+                    ),
+                    max_size=2,
+                ),
+            }
+        ),
+        "plugin_data": st.fixed_dictionaries(
+            {
+                "parsed_lldp": st.fixed_dictionaries(
+                    {
+                        "eno1": st.fixed_dictionaries(
+                            {
+                                "switch_port_untagged_vlan_id": _NUMBERS,
+                                "switch_port_vlans": st.lists(st.fixed_dictionaries({"id": _NUMBERS})),
+                            }
+                        )
+                    }
+                )
+            }
+        ),
+    }
+)
+_HARDWARE_DATA = Shape(crd(HARDWARE_DATA)["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
+
+
+@given(_REPORTS)
+def test_whatever_an_agent_reports_the_api_takes_what_becomes_of_it(report):
+    details = hardware_details(msgspec.json.decode(json.dumps(report), type=InspectionData))
+    document = {"spec": {"hardware": json.loads(msgspec.json.encode(details))}}
+    assert _HARDWARE_DATA.problems(document) == []
+    assert not [number for number in numbers(document) if not 0 <= number <= 2**63 - 1]
+
+
+def numbers(value):
+    if isinstance(value, dict | list):
+        parts = value.values() if isinstance(value, dict) else value
+        return [number for part in parts for number in numbers(part)]
+    return [value] if isinstance(value, int) else []
 
 
 @pytest.mark.parametrize(

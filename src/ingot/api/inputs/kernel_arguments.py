@@ -6,6 +6,10 @@ loader or a shell gives a meaning: quotes other than a pair around a whole value
 braces, backticks. No word begins with a dash, because boot loaders have options.
 
 Some arguments are the ramdisk's contract with the server that it calls: who else sets them, sends it elsewhere.
+
+The line has two sorts of readers. To the kernel, GRUB and systemd what stands in quotes is one value. ironic-python-agent,
+Ignition, iPXE and the shell scripts of a ramdisk cut the line at every blank, quotes or not. So both readings are checked: a
+value may be quoted and have blanks, and none of the arguments of that contract may stand in it.
 """
 
 from __future__ import annotations
@@ -27,10 +31,13 @@ _SERVERS: Final = frozenset(
         "ipa-agent-token",
         "ipa-agent-token-required",
         "ipa-insecure",
+        "ipa-use-mdns",
         "ir-pub-id",
+        # With boot_method=vmedia the agent reads all of these from whichever disc it finds in a drive.
+        "boot-method",
     }
 )
-"""What tells the ramdisk whom it talks to, and how each proves who it is."""
+"""What tells the ramdisk whom it talks to, and how each proves who it is; the kernel takes _ and - for the same."""
 _TIME_SERVER: Final = "ipa-ntp-server"
 
 
@@ -51,13 +58,18 @@ def problem_with(arguments: str) -> str | None:
         if problem := _problem_with_one(found["name"], (found["value"] or "").strip('"')):
             return problem
         rest = rest[found.end() :]
-    return None
+    cut_at_blanks = (word.strip('"').partition("=") for word in arguments.split())
+    problems = (_problem_with_one(name, value.strip('"')) for name, _, value in cut_at_blanks)
+    return next(filter(None, problems), None)
 
 
 def _problem_with_one(name: str, value: str) -> str | None:
     plain = name.lower().replace("_", "-")
     if plain in _SERVERS:
-        return f"{name} is set by the server that the ramdisk reports to, and by nobody else."
+        return (
+            f"{name} is set by the server that the ramdisk reports to, and by nobody else, in quotes neither: the agent in the "
+            "ramdisk does not heed them. Leave it out."
+        )
     if plain == _TIME_SERVER and not all(bmc.is_host(one) for one in value.split(",")):
         return f"{name} has to be a host, or several with commas between them."
     return None

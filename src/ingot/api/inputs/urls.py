@@ -18,7 +18,9 @@ DOWNLOAD_SCHEMES: Final = ("http", "https", "ftp", "gopher", "oci")
 WEB_SCHEMES: Final = ("http", "https")
 
 PRINTABLE: Final = re.compile(r"[\x21-\x7e]+")
-_ENCODED_CONTROL: Final = re.compile(r"%(?:[01][0-9a-f]|7f)", re.IGNORECASE)
+ENCODED_CONTROL: Final = re.compile(r"%(?:[01][0-9a-f]|7f)", re.IGNORECASE)
+# So many digits are no port.
+_DIGEST: Final = re.compile(r"sha(?:256|512):[0-9a-f]{64,128}", re.IGNORECASE)
 # Underscores are against the rules for host names, and many a name server has them.
 _NAME: Final = re.compile(
     r"(?=.{1,253}\.?\Z)[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_]([a-z0-9_-]{0,62}))*\.?", re.I
@@ -35,9 +37,14 @@ class Problem:
 
 
 def without_password(url: str) -> str:
-    """Up to the last @ of the whole text: a password that was not encoded may hold slashes, too."""
+    """Up to the last @ of the whole text: a password that was not encoded may hold slashes, too. The digest of an image has an
+    @ of its own before it."""
     scheme, separator, rest = url.partition("://")
-    return f"{scheme}://******@{rest.rpartition('@')[2]}" if separator and "@" in rest else url
+    before, at, shown = rest.rpartition("@")
+    if "/" in before and _DIGEST.fullmatch(shown):
+        _, at, image = before.rpartition("@")
+        shown = f"{image}@{shown}"
+    return f"{scheme}://******@{shown}" if separator and at else url
 
 
 def problem_with(url: str, schemes: tuple[str, ...]) -> Problem | None:
@@ -58,7 +65,7 @@ def problem_with(url: str, schemes: tuple[str, ...]) -> Problem | None:
         return Problem(f"{host!r} is neither an IP address, written out, nor a name of a host.")
     if "\\" in url:
         return Problem("a backslash is not a part of a URL; write / or encode it as %5C.")
-    if _ENCODED_CONTROL.search(url):
+    if ENCODED_CONTROL.search(url):
         return Problem("it holds an encoded control character (%00 to %1F, %7F).")
     return None
 

@@ -66,6 +66,7 @@ async def _adopt(p: Pass) -> Outcome | None:
     match await p.tools.backend.adopt(
         p.ref,
         p.status.provisioning.image,
+        custom_deploy=p.status.provisioning.custom_deploy,
         permit=permit,
         again=p.failed_with(ErrorType.PROVISIONED_REGISTRATION),
     ):

@@ -123,7 +123,13 @@ class DemoProvisioner:
         return self._hall.plan.script.network_boot
 
     async def adopt(
-        self, host: HostRef, installed: Image | None, *, permit: Permit, again: bool
+        self,
+        host: HostRef,
+        installed: Image | None,
+        *,
+        custom_deploy: CustomDeploy | None = None,
+        permit: Permit,
+        again: bool,
     ) -> Ready[None] | Busy | Failed | NotRegistered:
         self._hall.check()
         return await adopt(self._hall, host, permit=permit, again=again)

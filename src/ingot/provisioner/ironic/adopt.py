@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ingot.api.baremetalhost import Image
+from ingot.api.baremetalhost import CustomDeploy, Image
 from ingot.provisioner import Act, Busy, Failed, HostRef, NotRegistered, Permit, Ready
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.attempts import Retry, Scope
@@ -72,7 +72,13 @@ ADOPT: Final = Verb(
 
 
 async def adopt(
-    nodes: Nodes, host: HostRef, installed: Image | None, *, permit: Permit, again: bool
+    nodes: Nodes,
+    host: HostRef,
+    installed: Image | None,
+    custom_deploy: CustomDeploy | None,
+    *,
+    permit: Permit,
+    again: bool,
 ) -> Ready[None] | Busy | Failed | NotRegistered:
     def decide(node: FullNode, retry: Retry) -> Decision:
         told = retry.allowed
@@ -95,7 +101,7 @@ async def adopt(
 
     async def take_over(node: FullNode) -> Busy:
         node = await nodes.patch(node, without_another(node, host))
-        node = await nodes.patch(node, adoption_differences(node, host, installed))
+        node = await nodes.patch(node, adoption_differences(node, host, installed, custom_deploy))
         await nodes.ask_state(node, "adopt")
         return Busy(states.sentence(states.ADOPTING))
 

@@ -180,12 +180,14 @@ def instance_differences(
     return patch + _owned(node, host) + _marked(node, wanted.image)
 
 
-def adoption_differences(node: FullNode, host: HostRef, installed: Image | None) -> list[PatchOperation]:
+def adoption_differences(
+    node: FullNode, host: HostRef, installed: Image | None, custom_deploy: CustomDeploy | None
+) -> list[PatchOperation]:
     """The patch that tells Ironic what is on the host's disk already."""
     patch = _told(node, image_info(installed)) + _owned(node, host) + _marked(node, installed)
     # Ironic changes interfaces only here; after an attempt that failed it was told already.
     if node.provision_state == states.MANAGEABLE:
-        patch += interface_differences(node, deploy_interface(installed, None))
+        patch += interface_differences(node, deploy_interface(installed, custom_deploy))
     return patch
 
 

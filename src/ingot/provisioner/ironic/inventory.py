@@ -3,6 +3,9 @@
 Pure. The structs take what ironic-python-agent and Ironic's own Redfish inspection send; anything may be missing or null,
 because hardware is like that. `hardware_details` keeps the rules that users of Metal3 know: a NIC appears once per IP
 address family, a disk is named by its path where it has one, speed is whole gigabits.
+
+The report is whatever a machine sends. A number or MAC address in it that cannot be, and that the API would not take, counts as
+not told: the host gets through with what is left, instead of failing at the same report in each pass.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from ingot.api.hardwaredata import (
     BIOS,
     CPU,
     LLDP,
+    MAC_PATTERN,
     NIC,
     VLAN,
     Firmware,
@@ -27,6 +31,9 @@ from ingot.api.hardwaredata import (
 from ingot.provisioner import Findings
 
 _BUILD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+~-]{0,63}")
+_MAC: Final = re.compile(MAC_PATTERN)
+_LARGEST: Final = 2**63 - 1
+_LAST_VLAN: Final = 4094
 
 
 class _Lenient(msgspec.Struct, kw_only=True, gc=False):
@@ -142,7 +149,7 @@ def hardware_details(data: InspectionData) -> HardwareDetails:
         firmware=_firmware(found.system_vendor or Vendor()),
         hostname=found.hostname or "",
         nics=[nic for interface in found.interfaces or [] for nic in _nics(interface, plugins)],
-        ram_mebibytes=memory.physical_mb or 0,
+        ram_mebibytes=_possible(memory.physical_mb),
         storage=[_disk(disk) for disk in found.disks or []],
         system_vendor=_vendor(found.system_vendor or Vendor()),
     )
@@ -152,7 +159,7 @@ def _cpu(cpu: Processors) -> CPU:
     return CPU(
         arch=cpu.architecture or "",
         clock_megahertz=_megahertz(cpu.frequency),
-        count=cpu.count or 0,
+        count=_possible(cpu.count),
         flags=sorted(cpu.flags or []),
         model=cpu.model_name or "",
     )
@@ -160,9 +167,13 @@ def _cpu(cpu: Processors) -> CPU:
 
 def _megahertz(value: str | float | None) -> float:
     try:
-        return float(round(float(value or 0)))
-    except ValueError:
+        return float(_possible(round(float(value or 0))))
+    except (ValueError, OverflowError):  # no number; more than any
         return 0.0
+
+
+def _possible(number: int | None, *, most: int = _LARGEST) -> int:
+    return number if number is not None and 0 <= number <= most else 0
 
 
 def _firmware(vendor: Vendor) -> Firmware:
@@ -189,7 +200,7 @@ def _disk(disk: Disk) -> Storage:
         name=disk.by_path or name,
         rotational=bool(disk.rotational),
         serial_number=disk.serial or "",
-        size_bytes=disk.size or 0,
+        size_bytes=_possible(disk.size),
         type="HDD" if disk.rotational else "NVME" if name.startswith("/dev/nvme") else "SSD",
         vendor=disk.vendor or "",
         wwn=disk.wwn or "",
@@ -200,22 +211,23 @@ def _disk(disk: Disk) -> Storage:
 
 def _nics(interface: Interface, plugins: PluginData) -> Iterator[NIC]:
     """One entry per IP address family; one without an address where there is none."""
-    name = interface.name or ""
+    name, mac = interface.name or "", interface.mac_address or ""
     known = (plugins.all_interfaces or {}).get(name) or KnownInterface()
     port = (plugins.parsed_lldp or {}).get(name)
     for address in [a for a in (interface.ipv4_address, interface.ipv6_address) if a] or [""]:
         yield NIC(
             ip=address,
             lldp=_lldp(port) if port else None,
-            mac=interface.mac_address or "",
+            # Not the whole of it: InfiniBand has longer ones.
+            mac=mac if _MAC.match(mac) else "",
             model=" ".join(part for part in (interface.vendor, interface.product) if part),
             name=name,
             pci_address=interface.pci_address or "",
             pxe=bool(known.pxe_enabled),
-            speed_gbps=int(interface.speed_mbps or 0) // 1000,
-            vlan_id=(port.switch_port_untagged_vlan_id if port else None) or 0,
+            speed_gbps=_possible(int(interface.speed_mbps or 0)) // 1000,
+            vlan_id=_possible(port.switch_port_untagged_vlan_id if port else None, most=_LAST_VLAN),
             vlans=[
-                VLAN(id=v.id or 0, name=v.name or "")
+                VLAN(id=_possible(v.id, most=_LAST_VLAN), name=v.name or "")
                 for v in (port.switch_port_vlans if port else None) or []
             ],
         )

@@ -194,12 +194,18 @@ class IronicProvisioner:
         )
 
     async def adopt(
-        self, host: HostRef, installed: Image | None, *, permit: Permit, again: bool
+        self,
+        host: HostRef,
+        installed: Image | None,
+        *,
+        custom_deploy: CustomDeploy | None = None,
+        permit: Permit,
+        again: bool,
     ) -> Ready[None] | Busy | Failed | NotRegistered:
         if self._firewall.installed(installed):
             # The machine runs all the same. What today's rules refuse is not handed on, and that is all.
             installed = None
-        return await adopt(self._nodes, host, installed, permit=permit, again=again)
+        return await adopt(self._nodes, host, installed, custom_deploy, permit=permit, again=again)
 
     async def vitals(self, host: HostRef) -> Vitals | NotRegistered:
         return await vitals(self._nodes, host)

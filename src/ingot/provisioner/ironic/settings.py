@@ -116,7 +116,7 @@ class IronicAccess:
             raise SettingsError(f"IRONIC_CACERT_FILE names {ca_file}, and there is no such file")
         socket = _socket(get("IRONIC_ENDPOINT") or "")
         return cls(
-            endpoint=ON_A_SOCKET if socket else _endpoint(get("IRONIC_ENDPOINT") or ""),
+            endpoint=ON_A_SOCKET if socket else _endpoint(environment),
             socket=socket,
             ca_file=ca_file if ca_file.is_file() else None,
             insecure=flag(environment, "IRONIC_INSECURE"),
@@ -180,7 +180,14 @@ def _socket(text: str) -> Path | None:
     return Path(path)
 
 
-def _endpoint(text: str) -> str:
+def _endpoint(environment: Mapping[str, str]) -> str:
+    text, name = environment.get("IRONIC_ENDPOINT") or "", environment.get("IRONIC_NAME") or ""
+    if not text and name:
+        raise SettingsError(
+            f"IRONIC_NAME is {name!r}, and Ingot does not read where Ironic is from an Ironic object. Set IRONIC_ENDPOINT to "
+            f"the URL of its Service, such as https://{name}.{environment.get('IRONIC_NAMESPACE') or 'NAMESPACE'}.svc, and "
+            "mount its credentials at METAL3_AUTH_ROOT_DIR/ironic and its certificate at IRONIC_CACERT_FILE"
+        )
     if not text:
         raise SettingsError(
             "IRONIC_ENDPOINT is not set; it is Ironic's URL, for example https://127.0.0.1:6385/v1"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from ingot.api.inputs import urls
-from ingot.provisioner.ironic.firewall.policy import IMAGE_HOSTS, Policy
+from ingot.provisioner.ironic.firewall.policy import IMAGE_HOSTS, Policy, meant_by_nobody
 from ingot.provisioner.ironic.firewall.rejection import reject
 
 IMAGE_SCHEMES: Final = ("http", "https", "oci")
@@ -37,7 +37,8 @@ def ramdisk_url(field: str, url: str) -> None:
 
 
 def destination(field: str, url: str) -> None:
-    """Where a BMC posts its events."""
+    """Where a BMC posts its events. Any host: nothing of ours calls it, and between a BMC and its server addresses are often
+    link-local."""
     _well_formed(field, url, urls.WEB_SCHEMES)
 
 
@@ -53,6 +54,6 @@ def _from_an_allowed_host(field: str, url: str, schemes: tuple[str, ...], policy
         why = (
             f"nothing is fetched from {host}; allowed is what {IMAGE_HOSTS} names"
             if policy.image_hosts
-            else f"nothing is fetched from the link-local address {host}, unless {IMAGE_HOSTS} names it"
+            else f"nothing is fetched from {host}, which is {meant_by_nobody(host)}, unless {IMAGE_HOSTS} names it"
         )
         raise reject(field, urls.without_password(url), why)

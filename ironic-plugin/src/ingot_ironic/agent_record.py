@@ -48,7 +48,13 @@ class Agents:
 def is_at(kind: str, node: Any, step: Mapping[str, Any]) -> bool:
     """Whether the node is at this step, and it is one of the agent. A step without its number is one of earlier work."""
     numbered = node.driver_internal_info.get(f"{kind}_step_index") is not None
-    return numbered and bool(step) and step["interface"] == "deploy"
+    return numbered and bool(step) and _is_of_agent(node, step)
+
+
+def _is_of_agent(node: Any, step: Mapping[str, Any]) -> bool:
+    """Volumes are made by the agent, or by the BMC."""
+    interface: str = step["interface"]
+    return interface == "deploy" or (interface == "raid" and bool(node.raid_interface == "agent"))
 
 
 def decide(kind: str, step: Mapping[str, Any], commands: Commands) -> Next:

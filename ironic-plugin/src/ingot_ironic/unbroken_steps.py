@@ -1,7 +1,8 @@
 """Work in steps, a cleaning or a deployment, as `cut_off` has it go on.
 
 When all steps are done, and that was noted (`over`), it is ended. At a step of the agent, the agent is asked how far it came
-(`agent_record`). Anything else is left to Ironic.
+(`agent_record`). Behind a step of a BMC that was noted to be over (`unbroken_updates`), it goes on. Anything else is left to
+Ironic.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ingot_ironic import over
+from ingot_ironic import over, unbroken_updates
 from ingot_ironic.agent_record import Commands, Next, decide, is_at, resume
 
 LOG: Final = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ class Steps:
     def may_go_on(self, node: Any) -> bool:
         step = self._step(node)
         known = is_at(self._kind, node, step) and step["step"] not in self._without_agent
-        return known or self._over(node) is not None
+        return known or self._over(node) is not None or self._is_behind(node)
 
     def go_on(self, task: Any) -> None:
         node = task.node
@@ -55,12 +56,21 @@ class Steps:
             )
             self._end(task, noted)
             return
+        if self._is_behind(node):
+            LOG.warning(
+                "Node %s was cut off behind a %s step: it goes on with the next.", node.uuid, self._kind
+            )
+            self._continue(task)
+            return
         step = self._step(node)
         resume(self._kind, task, step, self._choose(step, self._agents.commands(task)), self._continue)
 
     def _step(self, node: Any) -> Mapping[str, Any]:
         step: Mapping[str, Any] = getattr(node, f"{self._kind}_step")
         return step
+
+    def _is_behind(self, node: Any) -> bool:
+        return bool(self._step(node)) and unbroken_updates.is_over(node, self._kind)
 
     def _over(self, node: Any) -> Mapping[str, Any] | None:
         return over.noted(node, self._noted_as, self._step(node))

@@ -149,6 +149,12 @@ def _note(ironic: Any, node: Any, **more: Any) -> None:
         node.set_driver_internal_info(NOTE, {"step": _number(node, kind), "at": _now(), **more})
 
 
+def is_over(node: Any, kind: str) -> bool:
+    """Whether it was noted that the step is, which the node is at."""
+    noted, number = node.driver_internal_info.get(NOTE), _number(node, kind)
+    return bool(noted) and number is not None and noted["step"] == number
+
+
 def _cut_off(ironic: Any) -> list[str]:
     return [uuid for uuid, info in ironic.waiting() if NOTE in info or _UPDATES in info]
 
@@ -159,7 +165,7 @@ def _go_on(ironic: Any, start: str, task: Any) -> None:
     if kind is None:
         return
     noted = node.driver_internal_info.get(NOTE)
-    if noted and noted["step"] == _number(node, kind) and noted["at"] < start:
+    if is_over(node, kind) and noted["at"] < start:
         LOG.warning("Node %s was cut off when its %s step was over: it goes on now.", node.uuid, kind)
         _end(ironic, task, getattr(node, f"{kind}_step"), noted)
     elif _is_to_be_rebooted(ironic, node):

@@ -19,6 +19,7 @@ class Node:
     ) -> None:
         self.uuid, self.provision_state, self.target_provision_state = uuid, state, "its target"
         self.deploy_step, self.clean_step = deploy_step or {}, clean_step or {}
+        self.raid_interface = "redfish"
         self.provision_updated_at = SINCE
         self.last_error = ""
         steps = {"deploy_step_index": self.deploy_step, "clean_step_index": self.clean_step}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cut_off_world import Command, Node, Step, Task, World
 
-from ingot_ironic import cut_off, over, unbroken_clean
+from ingot_ironic import cut_off, over, unbroken_clean, unbroken_updates
 
 ERASE = {"interface": "deploy", "step": "erase_devices_metadata", "priority": 10}
 VOLUMES = {"interface": "raid", "step": "create_configuration", "priority": 0}
@@ -103,6 +103,23 @@ def test_what_the_commands_of_the_agent_mean(
 )
 def test_a_cleaning_that_was_over_is_ended_and_not_done_again(how: dict[str, bool], without: bool) -> None:
     assert restarted(cut_off_at(None, **how)) == [("a", f"goes on at None, without ramdisk: {without}")]
+
+
+def test_volumes_that_the_agent_makes_are_a_step_of_the_agent() -> None:
+    world = World([Node("a", "cleaning", clean_step=VOLUMES)], {"a": [STEPS, given("SUCCEEDED", VOLUMES)]})
+    world.nodes["a"].raid_interface = "agent"
+    assert restarted(world) == LOOK
+
+
+@pytest.mark.parametrize(
+    ("number", "wanted"), [(0, [("a", "continues, with {}")]), (1, LEFT)], ids=["this step", "another"]
+)
+def test_behind_a_step_of_a_bmc_that_was_noted_to_be_over_it_goes_on(
+    number: int, wanted: list[tuple[str, str]]
+) -> None:
+    world = World([Node("a", "cleaning", clean_step=VOLUMES)])
+    world.nodes["a"].saved = {"clean_step_index": 0, unbroken_updates.NOTE: {"step": number, "at": ""}}
+    assert restarted(world) == wanted
 
 
 def test_one_that_had_steps_left_is_not_taken_for_over() -> None:

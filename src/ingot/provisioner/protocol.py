@@ -75,9 +75,11 @@ class Provisioner(Protocol):
         ...
 
     async def adopt(
-        self, host: HostRef, installed: Image | None, *, permit: Permit, again: bool
+        self, host: HostRef, installed: Image | None, *, permit: Permit, again: bool, provisioning: str = ""
     ) -> Ready[None] | Busy | Failed | NotRegistered:
         """Take over a host that runs already, without touching it. `Ready` when it is already managed so.
+
+        `provisioning`: the name of the one that put it there, which is noted where the back end knows none.
 
         Where the back end's record stands in the way it is dropped, which the permit is asked for as `FORGET`; the
         answer is then `NotRegistered`.

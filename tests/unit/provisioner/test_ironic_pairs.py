@@ -223,6 +223,27 @@ def test_what_runs_is_overwritten_or_cleaned_from_no_state_that_can_hold_a_syste
                 assert facts >= {Fact.OURS, Fact.INTERRUPTED}
 
 
+RUNS = (
+    {states.ACTIVE, states.ADOPTING, states.ADOPT_FAILED}
+    | states.IN_SERVICE
+    | {states.RESCUE, states.RESCUE_WAIT, states.RESCUE_FAILED, states.RESCUING}
+    | {states.UNRESCUING, states.UNRESCUE_FAILED}
+)
+"""A system is there that was deployed or adopted to the end."""
+
+
+def test_a_provisioning_takes_down_nothing_that_runs_neither_itself_nor_by_what_follows_its_failure():
+    """Whoever asks to deprovision means it, and the guard asks whose it is; a provisioning that finds a system never does."""
+    provision = BY_NAME["provision"]
+    for state in RUNS:
+        for facts in fact_sets(provision, state):
+            outcome = provision.rule_for(state, facts).then
+            assert outcome not in DESTROYS
+            if isinstance(outcome, Fail):
+                assert outcome.remedy
+                assert not outcome.undone_by
+
+
 # The page and the states of hosts
 
 

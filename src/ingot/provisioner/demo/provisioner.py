@@ -123,10 +123,10 @@ class DemoProvisioner:
         return self._hall.plan.script.network_boot
 
     async def adopt(
-        self, host: HostRef, installed: Image | None, *, permit: Permit, again: bool
+        self, host: HostRef, installed: Image | None, *, permit: Permit, again: bool, provisioning: str = ""
     ) -> Ready[None] | Busy | Failed | NotRegistered:
         self._hall.check()
-        return await adopt(self._hall, host, permit=permit, again=again)
+        return await adopt(self._hall, host, permit=permit, again=again, provisioning=provisioning)
 
     async def delete(self, host: HostRef, *, permit: Permit) -> Ready[None] | Busy | Failed:
         self._hall.check()

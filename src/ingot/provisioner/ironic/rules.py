@@ -185,8 +185,8 @@ class Verb:
                 return rule
         raise LookupError(f"no rule of {self.name} fits a node that is {state!r} ({facts})")
 
-    def decide(self, node: Node, facts: Facts, *, named: str = "") -> Decision:
-        """`named`: what the order is about, for the sentences that say so."""
+    def decide(self, node: Node, facts: Facts, *, named: str = "", found: str = "") -> Decision:
+        """`named`: what the order is about, `found`: what is on the host; for the sentences that say so."""
         outcome = self.rule_for(node.provision_state, facts).then
         match outcome:
             case Going(afterwards):
@@ -196,14 +196,15 @@ class Verb:
             case Switching():
                 return switching_sentence(node)
             case Fail(headline):
-                return replace(outcome, headline=_filled(headline, node, named))
+                return replace(outcome, headline=_filled(headline, node, named, found))
             case Unregistered(why):
-                return Unregistered(_filled(why, node, named))
+                return Unregistered(_filled(why, node, named, found))
         return outcome
 
 
-def _filled(text: str, node: Node, named: str) -> str:
-    return text.replace("{state}", repr(node.provision_state)).replace("{named}", named)
+def _filled(text: str, node: Node, named: str, found: str) -> str:
+    filled = text.replace("{state}", repr(node.provision_state))
+    return filled.replace("{named}", named).replace("{found}", found)
 
 
 def facts_of(node: Node, now: datetime, order: Mapping[Fact, bool]) -> Facts:
@@ -255,10 +256,3 @@ def after_failed_cleaning(headline: str = "cleaning the disks failed") -> tuple[
         on(states.CLEAN_FAILED, when=Fact.MAINTENANCE, then=Step.CLEAR_MAINTENANCE),
         on(states.CLEAN_FAILED, then=Step.MANAGE),
     )
-
-
-BEGIN_ANEW: Final = (
-    "To begin anew with the machine, whatever it runs: `ingot host detach --force`, then `ingot host attach`. To keep what runs: "
-    "detach the host, delete it, and create it again with spec.externallyProvisioned"
-)
-"""What a person does about a machine in use that a host of ours takes for an empty one."""

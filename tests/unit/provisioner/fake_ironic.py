@@ -53,7 +53,7 @@ AT_ONCE: dict[tuple[str, str], str] = {
     ("inspect wait", "abort"): "inspect failed",
     ("clean wait", "abort"): "clean failed",
     ("wait call-back", "abort"): "deploy failed",
-    **{(state, "abort"): "active" for state in ("service wait", "service hold", "service failed")},
+    **{(state, "abort"): "active" for state in ("service wait", "service failed")},
 }
 AT_REST = ("enroll", "inspect wait", "manageable", "available")
 FROZEN = {

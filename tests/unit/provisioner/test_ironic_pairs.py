@@ -121,8 +121,9 @@ def following(verb: Verb, state: str, facts: Facts) -> list[Place] | None:
             # Registering brings a node out of `enroll`; a running host is taken over.
             taken_over = verb is BY_NAME["service"] and state != states.ENROLL
             return [(BY_NAME["adopt" if taken_over else "register"], state, facts & PASSING)]
-        case Going() | Switching() | Wait() if state in ways.HOLDS:
-            assert "somebody has to release" in states.sentence(state)
+        case Going() | Switching() | Wait() if state in states.HOLDS:
+            # Nobody ends it, so whoever reads this has to be able to, without talking to Ironic.
+            assert "ingot host detach --force" in states.sentence(state)
             return None
         case Going() | Switching() | Wait():
             passed = facts - (PASSING if state in states.STABLE else PASSING - {Fact.OVERDUE})
@@ -161,6 +162,22 @@ def test_no_pair_is_a_dead_end(verb: Verb):
         if not comes_to_an_end(verb, state, facts)
     ]
     assert stuck == []
+
+
+@pytest.mark.parametrize("state", sorted(states.HOLDS))
+def test_what_is_on_hold_is_given_up_by_force_without_asking_ironic_to_end_it(state: str):
+    """Ironic only notes that cleaning or servicing on hold is to end, and takes down a deployment that is."""
+    everything = frozenset({Fact.FORCE, Fact.ABORTS_DEPLOYMENTS})
+    assert BY_NAME["detach"].rule_for(state, everything).then is Step.DELETE
+    assert BY_NAME["delete"].rule_for(state, everything).then is Step.DELETE
+    for verb in VERBS:
+        assert all(verb.rule_for(state, facts).then is not Step.ABORT for facts in fact_sets(verb, state))
+
+
+@EACH_VERB
+def test_a_hold_is_never_said_to_take_too_long(verb: Verb):
+    for state in states.HOLDS:
+        assert all(Fact.OVERDUE not in rule.when for rule in applicable(verb, state))
 
 
 def test_a_dead_end_would_be_found():

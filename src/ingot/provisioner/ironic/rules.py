@@ -222,7 +222,7 @@ def facts_of(node: Node, now: datetime, order: Mapping[Fact, bool]) -> Facts:
 # What several verbs have in common
 
 UNDER_WAY: Final = (
-    elsewhere(states.STABLE, when=Fact.OVERDUE, then=Hangs()),
+    elsewhere(states.STABLE, states.HOLDS, when=Fact.OVERDUE, then=Hangs()),
     elsewhere(states.STABLE, then=Going()),
 )
 
@@ -239,7 +239,7 @@ HINDRANCES: Final = (
         when=Fact.POWER_FAULT,
         then=Wait(
             "Ironic cannot reach the power controls of the BMC; it tries again by itself every few minutes. If the BMC has "
-            "another address or password by now, correct spec.bmc or its Secret"
+            "another address or password by now, correct spec.bmc or its Secret."
         ),
     ),
     elsewhere(_LEFT_BY_RESCUE, when=Fact.MAINTENANCE, unless=Fact.FAULT, then=Step.CLEAR_MAINTENANCE),

@@ -89,6 +89,27 @@ async def test_what_is_on_hold_is_told_with_what_gives_it_up_and_given_up_by_for
     assert guard.acts == [Act.DETACH]
 
 
+@pytest.mark.parametrize("verb", ["deprovision", "detach", "delete"])
+async def test_a_host_whose_bmc_is_dead_for_good_can_be_let_go_and_says_how(
+    backend, ironic, known, guard: Guard, verb
+):
+    ironic.change(NODE, maintenance=True, fault="power failure")
+    if verb == "deprovision":
+        answer = await backend.deprovision(known, automated_cleaning=True, permit=guard, again=True)
+        assert isinstance(answer, Busy)
+        assert "If it is dead for good" in answer.why
+        assert "`ingot host detach --force`" in answer.why
+        return
+    let_go = (
+        backend.delete(known, permit=guard)
+        if verb == "delete"
+        else backend.detach(known, force=True, permit=guard)
+    )
+    assert await let_go == Ready(None)
+    assert ironic.nodes == {}
+    assert ironic.power_targets == []
+
+
 async def test_an_ironic_that_cannot_abort_deployments_forgets_without(backend, ironic, known, guard: Guard):
     ironic.newest = "1.109"
     ironic.change(NODE, provision_state="wait call-back")

@@ -239,7 +239,8 @@ HINDRANCES: Final = (
         when=Fact.POWER_FAULT,
         then=Wait(
             "Ironic cannot reach the power controls of the BMC; it tries again by itself every few minutes. If the BMC has "
-            "another address or password by now, correct spec.bmc or its Secret."
+            "another address or password by now, correct spec.bmc or its Secret. If it is dead for good, let the host go as it "
+            "is with `ingot host detach --force`; one that is being deleted is gone then"
         ),
     ),
     elsewhere(_LEFT_BY_RESCUE, when=Fact.MAINTENANCE, unless=Fact.FAULT, then=Step.CLEAR_MAINTENANCE),

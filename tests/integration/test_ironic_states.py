@@ -57,4 +57,4 @@ def test_what_becomes_of_a_node_by_itself_is_what_ironic_does_with_it(theirs: di
 
 
 def test_every_state_that_is_not_stable_has_a_way_out_or_is_a_hold():
-    assert set(states.ALL) - states.STABLE == set(ways.BY_ITSELF) | ways.HOLDS
+    assert set(states.ALL) - states.STABLE == set(ways.BY_ITSELF) | states.HOLDS

@@ -88,6 +88,22 @@ def begun(status: BareMetalHostStatus) -> Installation | None:
     return _installation(status.last_attempted_image, status.provisioning.custom_deploy)
 
 
+def provisioning_name(status: BareMetalHostStatus) -> str:
+    """What the provisioning is called that a host is in or was last in: the time when it began; "" for one that never was.
+
+    It is written before the back end is told, and the back end notes it with what it deploys. So it can be told from what
+    another one deployed, be it the same host's, of which the API knew before it was restored from a backup.
+    """
+    start = status.operation_history.provision.start
+    return start.isoformat() if start is not None else ""
+
+
+def undoes_an_attempt(status: BareMetalHostStatus) -> bool:
+    """Whether the host came to be deprovisioned straight from being provisioned: leaving the one was entering the other."""
+    history = status.operation_history
+    return history.deprovision.start is not None and history.deprovision.start == history.provision.end
+
+
 def mark_of(image: Image | None, custom_deploy: CustomDeploy | None) -> str:
     """A short mark of what these install, another one for another installation; "" for nothing.
 

@@ -12,9 +12,15 @@ from typing import Final
 
 from ingot.api.baremetalhost import Annotation, BareMetalHost, ErrorType, OperationalStatus, State
 from ingot.api.detachment import may_be_let_go
-from ingot.api.installed import RUNS_A_SYSTEM, must_deprovision, wanted
+from ingot.api.installed import (
+    RUNS_A_SYSTEM,
+    must_deprovision,
+    provisioning_name,
+    undoes_an_attempt,
+    wanted,
+)
 from ingot.hosts.states.reboots import reboots
-from ingot.provisioner import Act, Refusal, Sight
+from ingot.provisioner import BEGIN_ANEW, Act, Refusal, Sight
 
 CLEANS: Final = frozenset({State.PREPARING, State.PROVISIONING, State.DEPROVISIONING})
 TOUCHES_THE_MACHINE: Final = frozenset({Act.CLEAN, Act.DEPLOY, Act.UNDEPLOY, Act.SERVICE, Act.POWER_OFF})
@@ -26,6 +32,12 @@ def refusal(host: BareMetalHost | None, *, uid: str, act: Act, sight: Sight) -> 
     if host is None or host.metadata.uid != uid:
         return Refusal(f"not doing {act.value}: the BareMetalHost it was decided for does not exist any more")
     why = _objection(host, act, sight)
+    if why is None and act is Act.UNDEPLOY and _is_of_another_provisioning(host, sight):
+        return Refusal(
+            f"not doing {act.value} to {host.key}: the back end has it as {sight.state!r} with a system that the provisioning "
+            f"which is to be undone did not put there. It may be in use and is left alone. {BEGIN_ANEW}",
+            needs_person=True,
+        )
     if why is None:
         return None
     return Refusal(f"not doing {act.value} to {host.key}: {why} (the back end says {sight.state!r})")
@@ -150,3 +162,16 @@ def _leaving(host: BareMetalHost, *, deleting: bool) -> bool:
 def _may_be_emptied(host: BareMetalHost, *, deleting: bool) -> bool:
     """What was begun to be installed may be undone: an attempt that failed is cleaned away before the next one."""
     return _leaving(host, deleting=deleting) or host.state is State.PROVISIONING
+
+
+def _is_of_another_provisioning(host: BareMetalHost, sight: Sight) -> bool:
+    """Whether what is there was put there by somebody else than the provisioning that this host undoes.
+
+    An attempt of ours is noted before it begins, so what has no note is not of an attempt. A host that was provisioned is another
+    matter: it may have been taken over without one, and a person has asked for it to be emptied. So has whoever deletes it.
+    """
+    if host.metadata.deletion_timestamp is not None or not sight.holds_instance:
+        return False
+    if sight.deployed_for is not None:
+        return sight.deployed_for != provisioning_name(host.status)
+    return host.state is State.PROVISIONING or undoes_an_attempt(host.status)

@@ -5,6 +5,7 @@
 """
 
 from ingot.provisioner.answers import (
+    BEGIN_ANEW,
     Act,
     BackendError,
     BackendUnavailable,
@@ -15,6 +16,7 @@ from ingot.provisioner.answers import (
     Ready,
     Refusal,
     Sight,
+    answer_to,
 )
 from ingot.provisioner.census import Census, KnownHost
 from ingot.provisioner.orders import (
@@ -44,6 +46,7 @@ from ingot.provisioner.protocol import (
 )
 
 __all__ = [
+    "BEGIN_ANEW",
     "EVERYTHING",
     "Access",
     "Act",
@@ -77,4 +80,5 @@ __all__ = [
     "Sight",
     "Subscription",
     "Vitals",
+    "answer_to",
 ]

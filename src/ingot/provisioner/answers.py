@@ -19,7 +19,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -46,6 +46,9 @@ class Failed:
     """What went wrong, as a sentence without a full stop."""
     refused_credentials: bool = False
     """It is the user name or the password that was refused."""
+    needs_person: bool = False
+    """Something stands there that may be in use and is not the host's to remove: nothing is undone for it, and the message says
+    what a person does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +95,27 @@ class Sight:
     holds_instance: bool
     """An operating system was deployed or adopted here and has not been removed."""
     powered_on: bool | None
+    deployed_for: str | None = None
+    """The name of the provisioning that put it there (`Deployment.name`), as the back end has noted it; None: it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
     why: str
+    needs_person: bool = False
+    """As in `Failed`: waiting does not help."""
+
+
+def answer_to(refusal: Refusal) -> Busy | Failed:
+    """What a back end says that was refused something."""
+    return Failed(refusal.why, needs_person=True) if refusal.needs_person else Busy(refusal.why)
+
+
+BEGIN_ANEW: Final = (
+    "To begin anew with the machine, whatever it runs: `ingot host detach --force`, then `ingot host attach`. To keep what runs: "
+    "detach the host, delete it, and create it again with spec.externallyProvisioned"
+)
+"""What a person does about a machine in use that a host of ours takes for an empty one."""
 
 
 Permit = Callable[[Act, Sight], Awaitable[Refusal | None]]

@@ -181,6 +181,8 @@ class ConfigDrive:
 class Deployment:
     """What is to be on the host's disk. At least one of image and custom_deploy is set."""
 
+    name: str = ""
+    """Of the provisioning that it is for: whoever finds the system later can tell by it whose it is. "": nobody will ask."""
     image: Image | None = None
     custom_deploy: CustomDeploy | None = None
     config_drive: ConfigDrive

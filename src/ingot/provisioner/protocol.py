@@ -82,10 +82,12 @@ class Provisioner(Protocol):
         custom_deploy: CustomDeploy | None = None,
         permit: Permit,
         again: bool,
+        provisioning: str = "",
     ) -> Ready[None] | Busy | Failed | NotRegistered:
         """Take over a host that runs already, without touching it. `Ready` when it is already managed so.
 
-        What runs is the image, or what the custom deploy step has installed, with an image or without one.
+        What runs is the image, or what the custom deploy step has installed, with an image or without one. `provisioning`: the
+        name of the one that put it there, which is noted where the back end knows none.
 
         Where the back end's record stands in the way it is dropped, which the permit is asked for as `FORGET`; the
         answer is then `NotRegistered`.

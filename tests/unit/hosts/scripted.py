@@ -45,6 +45,7 @@ from ingot.provisioner import (
     Sight,
     Subscription,
     Vitals,
+    answer_to,
 )
 
 DETAILS = HardwareDetails(
@@ -363,6 +364,7 @@ class ScriptedBackend:
         custom_deploy: CustomDeploy | None = None,
         permit: Permit,
         again: bool,
+        provisioning: str = "",
     ) -> Ready[None] | Busy | Failed | NotRegistered:
         if (scripted := self._scripted("adopt")) is not None:
             return scripted
@@ -487,11 +489,17 @@ class ScriptedBackend:
             # Long enough for everybody to have heard of it.
             await asyncio.sleep(0.1)
 
-    async def _asked(self, host: HostRef, permit: Permit, act: Act) -> Busy | None:
+    async def _asked(self, host: HostRef, permit: Permit, act: Act) -> Busy | Failed | None:
         machine = self.machines[host.key]
-        sight = Sight("id", "in a test", holds_instance=machine.instance is not None, powered_on=machine.on)
+        sight = Sight(
+            "id",
+            "in a test",
+            holds_instance=machine.instance is not None,
+            powered_on=machine.on,
+            deployed_for=machine.deployment.name if machine.deployment is not None else None,
+        )
         refused = await permit(act, sight)
-        return Busy(refused.why) if refused is not None else None
+        return answer_to(refused) if refused is not None else None
 
 
 def _keeps_the_protocol(backend: ScriptedBackend) -> Provisioner:

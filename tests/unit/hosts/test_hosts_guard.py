@@ -7,9 +7,15 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from ingot.api.baremetalhost import Annotation, BareMetalHost, ErrorType, OperationalStatus
+from ingot.api.baremetalhost import (
+    Annotation,
+    BareMetalHost,
+    ErrorType,
+    OperationalStatus,
+    OperationHistory,
+)
 from ingot.hosts import guard
-from ingot.provisioner import Act, Sight
+from ingot.provisioner import Act, Refusal, Sight
 
 URL = "https://images.example/a.raw"
 OTHER = "https://images.example/b.raw"
@@ -96,7 +102,6 @@ def test_nothing_is_done_to_a_host_of_the_same_name_that_is_another_one(act: Act
         (host("provisioning", image=URL), Act.CLEAN, False),
         (host("preparing"), Act.CLEAN, False),
         (host("provisioning", image=URL), Act.DEPLOY, False),
-        (host("provisioning", image=URL), Act.UNDEPLOY, True),
         (host("powering off before delete", deleted=True), Act.POWER_OFF, False),
         (host("available", online=False), Act.POWER_OFF, False),
         (host("registering"), Act.POWER_OFF, False),
@@ -141,6 +146,71 @@ def test_what_nobody_asked_for_is_refused_with_the_host_and_the_reason(
     assert "rack/h" in refused.why
     assert act.value in refused.why
     assert "'active'" in refused.why
+
+
+# Whose system it is
+
+BEGAN, EARLIER, LATER = "2026-01-01T10:00:00Z", "2025-12-31T10:00:00Z", "2026-01-01T10:30:00Z"
+OF_THIS, OF_ANOTHER = "2026-01-01T10:00:00+00:00", "2026-01-01T09:00:00+00:00"
+EMPTIED_LATER = {
+    "provision": {"start": BEGAN, "end": LATER},
+    "deprovision": {"start": "2026-01-02T10:00:00Z"},
+}
+UNDOES_AN_ATTEMPT = {"provision": {"start": BEGAN, "end": LATER}, "deprovision": {"start": LATER}}
+IN_THE_MIDDLE = {"provision": {"start": BEGAN}, "deprovision": {"start": EARLIER, "end": EARLIER}}
+
+
+def undeploy_is_refused(
+    state: str,
+    history: dict[str, Any],
+    deployed_for: str | None,
+    *,
+    deleted: bool = False,
+    holds: bool = True,
+) -> Refusal | None:
+    found = host(state, image=URL, deleted=deleted)
+    times = msgspec.convert(history, OperationHistory, strict=False)
+    found = replace(found, status=replace(found.status, operation_history=times))
+    sight = Sight("n", "active", holds_instance=holds, powered_on=True, deployed_for=deployed_for)
+    return guard.refusal(found, uid="u1", act=Act.UNDEPLOY, sight=sight)
+
+
+@pytest.mark.parametrize(
+    ("state", "history"),
+    [
+        ("provisioning", IN_THE_MIDDLE),
+        ("deprovisioning", UNDOES_AN_ATTEMPT),
+        ("deprovisioning", EMPTIED_LATER),
+    ],
+)
+def test_a_provisioning_takes_down_what_it_has_put_there_itself_and_nothing_else(
+    state: str, history: dict[str, Any]
+) -> None:
+    assert undeploy_is_refused(state, history, OF_THIS) is None
+    refused = undeploy_is_refused(state, history, OF_ANOTHER)
+    assert refused is not None
+    assert refused.needs_person
+    for words in ("rack/h", "'active'", "ingot host detach --force", "spec.externallyProvisioned"):
+        assert words in refused.why
+
+
+@pytest.mark.parametrize(
+    ("state", "history"), [("provisioning", IN_THE_MIDDLE), ("deprovisioning", UNDOES_AN_ATTEMPT)]
+)
+def test_what_nobody_noted_is_not_of_an_attempt_of_ours(state: str, history: dict[str, Any]) -> None:
+    refused = undeploy_is_refused(state, history, None)
+    assert refused is not None
+    assert refused.needs_person
+    assert undeploy_is_refused(state, history, None, holds=False) is None
+
+
+def test_a_host_that_was_provisioned_is_emptied_also_where_nobody_noted_who_did_it() -> None:
+    assert undeploy_is_refused("deprovisioning", EMPTIED_LATER, None) is None
+    assert undeploy_is_refused("deprovisioning", {"deprovision": {"start": BEGAN}}, None) is None
+
+
+def test_who_deletes_a_host_has_said_that_what_runs_there_may_go() -> None:
+    assert undeploy_is_refused("deprovisioning", UNDOES_AN_ATTEMPT, OF_ANOTHER, deleted=True) is None
 
 
 # Reboots and servicing

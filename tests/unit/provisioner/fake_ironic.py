@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ AT_ONCE: dict[tuple[str, str], str] = {
     ("inspect wait", "abort"): "inspect failed",
     ("clean wait", "abort"): "clean failed",
     ("wait call-back", "abort"): "deploy failed",
-    **{(state, "abort"): "active" for state in ("service wait", "service hold", "service failed")},
+    **{(state, "abort"): "active" for state in ("service wait", "service failed")},
 }
 AT_REST = ("enroll", "inspect wait", "manageable", "available")
 FROZEN = {
@@ -70,6 +70,9 @@ FROZEN = {
 
 
 LOCKED = "Node X is locked by host 127.0.0.1, please retry after the current operation is completed."
+
+
+async def _at_once() -> None: ...
 
 
 class FakeIronic:
@@ -106,7 +109,7 @@ class FakeIronic:
         self.no_soft_power = False
         self.invalid_reason = ""
         self.on_change: Callable[[dict[str, Any], bool], None] = lambda node, deleted: None
-        self.before_list_answer: Callable[[], None] = lambda: None
+        self.before_list_answer: Callable[[], Awaitable[None]] = _at_once
         self._runner: web.AppRunner | None = None
         self.port = 0
 
@@ -300,7 +303,7 @@ class FakeIronic:
         page = uuids[start : start + min(self.page_limit, int(request.query["limit"]))]
         answer = {"nodes": [{field: self.nodes[one][field] for field in fields} for one in page]}
         body = json.dumps(answer)
-        self.before_list_answer()
+        await self.before_list_answer()
         return web.Response(text=body, content_type="application/json")
 
     async def _create(self, request: web.Request) -> web.Response:

@@ -10,7 +10,7 @@ from ironic_orders import IMAGE, NODE, ORDER, Guard
 from msgspec import structs
 
 from ingot.api.baremetalhost import CustomDeploy, Image
-from ingot.provisioner import Act, Busy, ConfigDrive, Deployment, Failed, HostRef, Ready
+from ingot.provisioner import Act, Busy, ConfigDrive, Deployment, Failed, HostRef, Ready, Refusal, Sight
 from ingot.provisioner.ironic import IronicAccess, IronicProvisioner, SettingsError
 from ingot.provisioner.ironic.settings import PersistentBoot
 from ingot.trust import Secret
@@ -115,7 +115,129 @@ async def test_a_host_that_does_not_know_the_node_does_not_take_what_runs_there_
     ironic.finish(NODE)
     answer = await deploy(backend, replace(clean, uid="another", backend_id=""), guard, ORDER)
     assert isinstance(answer, Failed)
-    assert "another operating system" in answer.message
+    assert answer.needs_person
+    assert "this provisioning did not put there" in answer.message
+
+
+@pytest.mark.parametrize(
+    "state", ["active", "service failed", "rescue", "rescue failed", "unrescue failed", "adopt failed"]
+)
+async def test_a_machine_that_runs_something_else_is_left_for_a_person_to_decide(
+    backend, ironic, clean, guard, state
+):
+    ironic.change(
+        NODE,
+        provision_state=state,
+        instance_uuid=clean.uid,
+        instance_info={"image_source": "https://u:p@x/a.raw"},
+    )
+    for again in (False, True):
+        answer = await backend.provision(clean, ORDER, permit=guard, again=again)
+        assert isinstance(answer, Failed)
+        assert answer.needs_person
+        for words in (
+            IMAGE.url,
+            repr(state),
+            "x/a.raw",
+            "ingot host detach --force",
+            "externallyProvisioned",
+        ):
+            assert words in answer.message
+        assert "u:p@" not in answer.message
+    assert ironic.verbs == []
+    assert guard.acts == []
+
+
+NAMED = replace(ORDER, name="of-today")
+
+
+async def seen_at_an_undeploy(backend: IronicProvisioner, host: HostRef, guard: Guard) -> str | None:
+    """For which provisioning the guard is told that the system was deployed."""
+    guard.asked.clear()
+    guard.refuses = {Act.UNDEPLOY}
+    for _ in range(2):
+        # What failed is told first.
+        await backend.deprovision(host, automated_cleaning=True, permit=guard, again=True)
+    act, sight = guard.asked[-1]
+    assert act is Act.UNDEPLOY
+    assert sight.holds_instance
+    return sight.deployed_for
+
+
+@pytest.mark.parametrize("state", ["wait call-back", "active", "deploy failed", "rescue", "service failed"])
+async def test_the_guard_is_told_for_which_provisioning_a_system_was_deployed(
+    backend, ironic, clean, guard, state
+):
+    await deploy(backend, clean, guard, NAMED)
+    ironic.change(NODE, provision_state=state)
+    assert await seen_at_an_undeploy(backend, clean, guard) == "of-today"
+
+
+@pytest.mark.parametrize("state", ["error", "deploy failed"])
+async def test_what_ironic_could_not_take_down_is_still_of_that_provisioning(
+    backend, ironic, clean, guard, state
+):
+    await deploy(backend, clean, guard, NAMED)
+    # Ironic forgets the instance also where taking it down fails.
+    ironic.change(NODE, provision_state=state, instance_uuid=None, instance_info={})
+    assert await seen_at_an_undeploy(backend, clean, guard) == "of-today"
+
+
+@pytest.mark.parametrize("instance", [None, "by-hand"])
+async def test_what_was_deployed_past_us_later_is_of_nobody_that_we_know(
+    backend, ironic, clean, guard, instance
+):
+    await deploy(backend, clean, guard, NAMED)
+    ironic.change(NODE, provision_state="active", instance_uuid=instance)
+    assert await seen_at_an_undeploy(backend, clean, guard) is None
+
+
+async def test_what_an_earlier_provisioning_has_finished_counts_as_that_of_the_one_that_finds_it(
+    backend, ironic, clean, guard
+):
+    await deploy(backend, clean, guard, NAMED)
+    ironic.finish(NODE)
+    assert await deploy(backend, clean, guard, replace(NAMED, name="of-tomorrow")) == Ready(None)
+    assert await seen_at_an_undeploy(backend, clean, guard) == "of-tomorrow"
+
+
+async def test_a_host_that_is_taken_over_is_noted_as_what_it_says_that_it_is(backend, ironic, clean, guard):
+    ironic.change(NODE, provision_state="manageable")
+    for _ in range(2):
+        await backend.adopt(clean, IMAGE, permit=guard, again=False, provisioning="of-today")
+        ironic.change(NODE, provision_state="active")
+    assert await seen_at_an_undeploy(backend, clean, guard) == "of-today"
+
+
+async def test_a_running_host_that_was_deployed_without_a_note_gets_one_and_another_note_stays(
+    backend, ironic, clean, guard
+):
+    ironic.change(NODE, provision_state="active", instance_uuid=clean.uid)
+    for name in ("of-today", "of-tomorrow"):
+        assert await backend.adopt(clean, IMAGE, permit=guard, again=False, provisioning=name) == Ready(None)
+    assert await seen_at_an_undeploy(backend, clean, guard) == "of-today"
+
+
+async def test_a_refusal_that_only_a_person_can_lift_is_no_reason_to_wait(backend, ironic, clean):
+    ironic.change(NODE, provision_state="active")
+
+    async def permit(act: Act, sight: Sight) -> Refusal:
+        return Refusal("it is somebody's", needs_person=True)
+
+    answer = await backend.deprovision(clean, automated_cleaning=True, permit=permit, again=False)
+    assert answer == Failed("it is somebody's", needs_person=True)
+    assert ironic.verbs == []
+
+
+async def test_a_running_host_that_could_not_be_taken_over_is_not_cleaned_before_the_guard_was_asked(
+    backend, ironic, clean, guard
+):
+    ironic.change(NODE, provision_state="adopt failed", instance_uuid=clean.uid)
+    guard.refuses = {Act.UNDEPLOY}
+    assert isinstance(
+        await backend.deprovision(clean, automated_cleaning=True, permit=guard, again=True), Busy
+    )
+    assert ironic.verbs == []
 
 
 async def test_an_instance_that_was_left_on_the_node_makes_way(backend, ironic, clean, guard):

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 from fake_ironic import FakeIronic, long_ago
-from ironic_orders import NODE, Guard
+from ironic_orders import NODE, ORDER, Guard
 
-from ingot.provisioner import Act, Busy, HostRef, Ready
+from ingot.provisioner import Act, Busy, HostRef, Inspection, Preparation, Ready
 from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.decisions import Step, Wait
 from ingot.provisioner.ironic.detach import DETACH
@@ -64,6 +64,50 @@ async def test_what_waits_for_its_ramdisk_is_given_up_by_force_alone(backend, ir
     assert ironic.node(NODE)["provision_state"] == "deploy failed"
     assert await backend.detach(known, force=True, permit=guard) == Ready(None)
     assert ironic.nodes == {}
+
+
+@pytest.mark.parametrize("state", sorted(states.HOLDS))
+async def test_what_is_on_hold_is_told_with_what_gives_it_up_and_given_up_by_force(
+    backend, ironic, known, guard: Guard, state
+):
+    ironic.change(NODE, provision_state=state)
+    wanted = Inspection(renewal="x")
+    for answer in (
+        await backend.inspect(known, wanted, permit=guard, again=True),
+        await backend.prepare(known, Preparation(name="x"), permit=guard, again=True),
+        await backend.provision(known, ORDER, permit=guard, again=True),
+        await backend.deprovision(known, automated_cleaning=True, permit=guard, again=True),
+        await backend.detach(known, force=False, permit=guard),
+    ):
+        assert isinstance(answer, Busy)
+        assert "on hold" in answer.why
+        assert "`ingot host detach --force`, then `ingot host attach`" in answer.why
+    assert await backend.detach(known, force=True, permit=guard) == Ready(None)
+    assert ironic.nodes == {}
+    assert ironic.verbs == []
+    assert ironic.power_targets == []
+    assert guard.acts == [Act.DETACH]
+
+
+@pytest.mark.parametrize("verb", ["deprovision", "detach", "delete"])
+async def test_a_host_whose_bmc_is_dead_for_good_can_be_let_go_and_says_how(
+    backend, ironic, known, guard: Guard, verb
+):
+    ironic.change(NODE, maintenance=True, fault="power failure")
+    if verb == "deprovision":
+        answer = await backend.deprovision(known, automated_cleaning=True, permit=guard, again=True)
+        assert isinstance(answer, Busy)
+        assert "If it is dead for good" in answer.why
+        assert "`ingot host detach --force`" in answer.why
+        return
+    let_go = (
+        backend.delete(known, permit=guard)
+        if verb == "delete"
+        else backend.detach(known, force=True, permit=guard)
+    )
+    assert await let_go == Ready(None)
+    assert ironic.nodes == {}
+    assert ironic.power_targets == []
 
 
 async def test_an_ironic_that_cannot_abort_deployments_forgets_without(backend, ironic, known, guard: Guard):

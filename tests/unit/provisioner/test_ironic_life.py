@@ -326,7 +326,8 @@ async def test_another_system_on_the_host_is_never_overwritten(backend, ironic, 
     ironic.change(NODE, provision_state="active", instance_uuid="somebody-else")
     answer = await provision(backend, known, guard, again=True)
     assert isinstance(answer, Failed)
-    assert "deprovisioned first" in answer.message
+    assert answer.needs_person
+    assert "may be in use and is left alone" in answer.message
     assert ironic.asked("PUT") == 0
 
 

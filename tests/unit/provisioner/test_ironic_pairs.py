@@ -121,8 +121,9 @@ def following(verb: Verb, state: str, facts: Facts) -> list[Place] | None:
             # Registering brings a node out of `enroll`; a running host is taken over.
             taken_over = verb is BY_NAME["service"] and state != states.ENROLL
             return [(BY_NAME["adopt" if taken_over else "register"], state, facts & PASSING)]
-        case Going() | Switching() | Wait() if state in ways.HOLDS:
-            assert "somebody has to release" in states.sentence(state)
+        case Going() | Switching() | Wait() if state in states.HOLDS:
+            # Nobody ends it, so whoever reads this has to be able to, without talking to Ironic.
+            assert "ingot host detach --force" in states.sentence(state)
             return None
         case Going() | Switching() | Wait():
             passed = facts - (PASSING if state in states.STABLE else PASSING - {Fact.OVERDUE})
@@ -161,6 +162,22 @@ def test_no_pair_is_a_dead_end(verb: Verb):
         if not comes_to_an_end(verb, state, facts)
     ]
     assert stuck == []
+
+
+@pytest.mark.parametrize("state", sorted(states.HOLDS))
+def test_what_is_on_hold_is_given_up_by_force_without_asking_ironic_to_end_it(state: str):
+    """Ironic only notes that cleaning or servicing on hold is to end, and takes down a deployment that is."""
+    everything = frozenset({Fact.FORCE, Fact.ABORTS_DEPLOYMENTS})
+    assert BY_NAME["detach"].rule_for(state, everything).then is Step.DELETE
+    assert BY_NAME["delete"].rule_for(state, everything).then is Step.DELETE
+    for verb in VERBS:
+        assert all(verb.rule_for(state, facts).then is not Step.ABORT for facts in fact_sets(verb, state))
+
+
+@EACH_VERB
+def test_a_hold_is_never_said_to_take_too_long(verb: Verb):
+    for state in states.HOLDS:
+        assert all(Fact.OVERDUE not in rule.when for rule in applicable(verb, state))
 
 
 def test_a_dead_end_would_be_found():
@@ -221,6 +238,27 @@ def test_what_runs_is_overwritten_or_cleaned_from_no_state_that_can_hold_a_syste
             assert step not in (Step.CLEAN, Step.PROVIDE, Step.INSPECT)
             if step is Step.DEPLOY:
                 assert facts >= {Fact.OURS, Fact.INTERRUPTED}
+
+
+RUNS = (
+    {states.ACTIVE, states.ADOPTING, states.ADOPT_FAILED}
+    | states.IN_SERVICE
+    | {states.RESCUE, states.RESCUE_WAIT, states.RESCUE_FAILED, states.RESCUING}
+    | {states.UNRESCUING, states.UNRESCUE_FAILED}
+)
+"""A system is there that was deployed or adopted to the end."""
+
+
+def test_a_provisioning_takes_down_nothing_that_runs_neither_itself_nor_by_what_follows_its_failure():
+    """Whoever asks to deprovision means it, and the guard asks whose it is; a provisioning that finds a system never does."""
+    provision = BY_NAME["provision"]
+    for state in RUNS:
+        for facts in fact_sets(provision, state):
+            outcome = provision.rule_for(state, facts).then
+            assert outcome not in DESTROYS
+            if isinstance(outcome, Fail):
+                assert outcome.remedy
+                assert not outcome.undone_by
 
 
 # The page and the states of hosts

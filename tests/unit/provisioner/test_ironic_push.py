@@ -162,10 +162,11 @@ async def test_a_list_that_was_under_way_does_not_undo_a_push(backend, ironic, p
     await listed(backend, ironic)
     pushed = asyncio.Event()
 
-    def change_while_the_list_travels() -> None:
+    async def change_while_the_list_travels() -> None:
         if not pushed.is_set():
             pushed.set()
             ironic.change(NODE, power_state="power on")
+            await plugin.delivered()
 
     ironic.before_list_answer = change_while_the_list_travels
     waiting = asyncio.ensure_future(next_change(backend.changes(), EVERYTHING))

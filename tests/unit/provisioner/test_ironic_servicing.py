@@ -185,7 +185,7 @@ async def test_a_service_that_somebody_ended_in_ironic_was_not_done(backend, iro
     assert await service(backend, known, guard) == SERVICING
 
 
-@pytest.mark.parametrize("state", ["service wait", "service hold", "service failed"])
+@pytest.mark.parametrize("state", ["service wait", "service failed"])
 async def test_what_nobody_wants_any_more_is_ended_and_can_be_wanted_again(
     backend, ironic, plugin, known, guard, state
 ):

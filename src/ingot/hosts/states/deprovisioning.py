@@ -1,4 +1,7 @@
-"""Deprovisioning: remove what is installed, so that the machine can be used anew or let go."""
+"""Deprovisioning: remove what is installed, so that the machine can be used anew or let go.
+
+What another provisioning has put there than the one that is to be undone is left alone, until a person says what becomes of it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from ingot.api.baremetalhost import ErrorType, EventReason, State
 from ingot.hosts.beside.boots import note_boot
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.metrics import METRICS
-from ingot.hosts.outcome import SOON, Advance, Fail, Outcome, Wait
+from ingot.hosts.outcome import SOON, Advance, Block, Fail, Outcome, Wait
 from ingot.hosts.states.raid import without_software
 from ingot.provisioner import Busy, Failed, NotRegistered, Ready
 
@@ -32,6 +35,8 @@ async def deprovisioning(p: Pass) -> Outcome:
             return Advance(State.DELETING)
         case NotRegistered(why):
             return Wait(why, look_again=SOON)
+        case Failed(message, needs_person=True):
+            return Block(ErrorType.PROVISIONING, message)
         case Failed(message):
             if p.deleting and p.status.error_count > GIVE_UP_AFTER:
                 METRICS.count("delete_without_deprovisioning")

@@ -13,7 +13,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ingot.api.baremetalhost import ErrorType, State
-from ingot.api.installed import must_deprovision, wanted
+from ingot.api.installed import must_deprovision, provisioning_name, wanted
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import SOON, Advance, Block, Fail, Outcome, Wait
 from ingot.hosts.rules import broken_rules
@@ -69,6 +69,7 @@ async def _adopt(p: Pass) -> Outcome | None:
         custom_deploy=p.status.provisioning.custom_deploy,
         permit=permit,
         again=p.failed_with(ErrorType.PROVISIONED_REGISTRATION),
+        provisioning=provisioning_name(p.status),
     ):
         case Busy(why, detail):
             return Wait(why, detail)

@@ -1,13 +1,14 @@
 """Provisioning: put the image on the disk and start it.
 
 The image was noted in the status before the first order went out (`available`), so that after a crash we know what may be on
-the disk. A failed attempt is undone by deprovisioning before the next one begins.
+the disk. A failed attempt is undone by deprovisioning before the next one begins. What the back end finds on the machine and
+no attempt of this host put there is left alone, until a person says what becomes of it.
 """
 
 from __future__ import annotations
 
 from ingot.api.baremetalhost import ErrorType, EventReason, State
-from ingot.api.installed import begun, must_deprovision
+from ingot.api.installed import begun, must_deprovision, provisioning_name
 from ingot.hosts.beside.boots import note_boot
 from ingot.hosts.host_pass import Pass
 from ingot.hosts.outcome import SOON, Advance, Block, Fail, Outcome, Wait
@@ -34,6 +35,7 @@ async def provisioning(p: Pass) -> Outcome:
     if isinstance(pull, Block):
         return _kept_up(pull)
     order = Deployment(
+        name=provisioning_name(p.status),
         image=image,
         custom_deploy=custom_deploy,
         config_drive=drive,
@@ -51,6 +53,8 @@ async def provisioning(p: Pass) -> Outcome:
             return Wait(why, detail)
         case NotRegistered(why):
             return Wait(why, look_again=SOON)
+        case Failed(message, needs_person=True):
+            return _left_alone(message)
         case Failed(message):
             return Fail(ErrorType.PROVISIONING, message)
         case Ready():
@@ -60,6 +64,11 @@ async def provisioning(p: Pass) -> Outcome:
             what = redact(installation.image_url or installation.deploy_method)
             p.tell(EventReason.PROVISIONING_COMPLETE, f"Image provisioning completed for {what}")
             return Advance(State.PROVISIONED)
+
+
+def _left_alone(message: str) -> Block:
+    """Not a failed attempt either: that would be undone, and what is there is not of this attempt."""
+    return Block(ErrorType.PREPARATION, message, EventReason.PROVISIONING_ERROR)
 
 
 def _kept_up(by: Block) -> Block:

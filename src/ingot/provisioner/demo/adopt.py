@@ -18,7 +18,7 @@ IN_THE_WAY: Final = (Verb.INSPECT, Verb.PREPARE, Verb.PROVISION, Verb.DEPROVISIO
 
 
 async def adopt(
-    hall: Hall, host: HostRef, *, permit: Permit, again: bool
+    hall: Hall, host: HostRef, *, permit: Permit, again: bool, provisioning: str = ""
 ) -> Ready[None] | Busy | Failed | NotRegistered:
     known = hall.known(host)
     if known is None:
@@ -34,6 +34,6 @@ async def adopt(
         return NotRegistered("something was left unfinished at the running machine; it is registered anew")
     if known.record.instance:
         return Ready(None)
-    order = Order(verb=Verb.ADOPT, effect=Adopts(), doing="taking over the running machine")
+    order = Order(verb=Verb.ADOPT, effect=Adopts(provisioning), doing="taking over the running machine")
     answer = await carry_out(hall, known, order, again=again)
     return Ready(None) if isinstance(answer, Done) else answer

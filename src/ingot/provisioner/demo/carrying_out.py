@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ingot.provisioner import Act, Busy, Failed, NotRegistered, Permit, Sight
+from ingot.provisioner import Act, Busy, Failed, NotRegistered, Permit, Sight, answer_to
 from ingot.provisioner.demo import effects
 from ingot.provisioner.demo.hall import Hall, Known
 from ingot.provisioner.demo.machine import AnyEffect, Machine, Record, Work
@@ -66,7 +66,7 @@ async def carry_out(
     if order.act is not None and permit is not None:
         refusal = await permit(order.act, sight(known.machine, known.record))
         if refusal is not None:
-            return Busy(refusal.why)
+            return answer_to(refusal)
         if known.machine.record is not known.record:
             return NotRegistered("the demo back end has lost its record of the host meanwhile")
     return await _begin(hall, known, order)
@@ -136,4 +136,5 @@ def sight(machine: Machine, record: Record) -> Sight:
         state=work.doing if work is not None else ("in use" if record.instance else "idle"),
         holds_instance=record.instance,
         powered_on=machine.powered_on,
+        deployed_for=record.deployed_for or None,
     )

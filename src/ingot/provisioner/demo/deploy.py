@@ -9,7 +9,17 @@ from __future__ import annotations
 from typing import Final
 
 from ingot.api.installed import deploy_method
-from ingot.provisioner import Act, Busy, Deployment, Failed, HostRef, NotRegistered, Permit, Ready
+from ingot.provisioner import (
+    BEGIN_ANEW,
+    Act,
+    Busy,
+    Deployment,
+    Failed,
+    HostRef,
+    NotRegistered,
+    Permit,
+    Ready,
+)
 from ingot.provisioner.demo.carrying_out import Done, Order, carry_out
 from ingot.provisioner.demo.hall import Hall
 from ingot.provisioner.demo.machine import Deploys, System, Undeploys
@@ -31,11 +41,18 @@ async def provision(
     )
     if known.record.instance:
         if known.machine.disk == system:
+            known.record.deployed_for = wanted.name or known.record.deployed_for
+            hall.note(host.key)
+            await hall.written()
             return Ready(None)
-        return Failed("another operating system is on the machine; it has to be deprovisioned first")
+        return Failed(
+            "another operating system is on the machine, which this provisioning did not put there. It may be in use and is left "
+            f"alone. {BEGIN_ANEW}",
+            needs_person=True,
+        )
     order = Order(
         verb=Verb.PROVISION,
-        effect=Deploys(system),
+        effect=Deploys(system, wanted.name),
         doing=f"installing {redact(system.image) or system.method}",
         act=Act.DEPLOY,
     )

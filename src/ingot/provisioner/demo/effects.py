@@ -47,8 +47,9 @@ def end(machine: Machine, record: Record, effect: AnyEffect, *, at: float) -> No
     match effect:
         case Registers(proof):
             record.proof = proof
-        case Adopts():
+        case Adopts(provisioning):
             record.instance = True
+            record.deployed_for = provisioning
             _count(machine, "adopt")
         case Inspects():
             record.inspected = True
@@ -57,8 +58,9 @@ def end(machine: Machine, record: Record, effect: AnyEffect, *, at: float) -> No
             record.firmware_read = True
         case Configures():
             _configure(machine, effect)
-        case Deploys(system):
+        case Deploys(system, provisioning):
             machine.disk = system
+            record.deployed_for = provisioning
             record.instance = True
             _count(machine, "deploy")
         case Undeploys(cleans):

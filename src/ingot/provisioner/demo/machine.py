@@ -35,7 +35,7 @@ class Registers(Effect):
 
 
 class Adopts(Effect):
-    pass
+    provisioning: str = ""
 
 
 class Inspects(Effect):
@@ -56,6 +56,7 @@ class Configures(Effect):
 
 class Deploys(Effect):
     system: System
+    provisioning: str = ""
 
 
 class Undeploys(Effect):
@@ -159,6 +160,8 @@ class Record(Struct, omit_defaults=True):
     firmware_read: bool = False
     instance: bool = False
     """A system was deployed or adopted here and has not been removed."""
+    deployed_for: str = ""
+    """The name of the provisioning that put it there; "" where it is not known."""
     emptied: bool = False
     """Nothing was put on the disk since it was last emptied; a record that is new cannot know."""
     rebooted: float | None = None

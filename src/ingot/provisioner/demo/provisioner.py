@@ -130,9 +130,10 @@ class DemoProvisioner:
         custom_deploy: CustomDeploy | None = None,
         permit: Permit,
         again: bool,
+        provisioning: str = "",
     ) -> Ready[None] | Busy | Failed | NotRegistered:
         self._hall.check()
-        return await adopt(self._hall, host, permit=permit, again=again)
+        return await adopt(self._hall, host, permit=permit, again=again, provisioning=provisioning)
 
     async def delete(self, host: HostRef, *, permit: Permit) -> Ready[None] | Busy | Failed:
         self._hall.check()

@@ -20,6 +20,7 @@ from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.attempts import Retry, Scope
 from ingot.provisioner.ironic.carrying_out import carry_out
 from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, busy
+from ingot.provisioner.ironic.deployed_for import is_noted, noted
 from ingot.provisioner.ironic.instance import adoption_differences, without_another
 from ingot.provisioner.ironic.model import FullNode
 from ingot.provisioner.ironic.nodes import Nodes
@@ -79,6 +80,7 @@ async def adopt(
     *,
     permit: Permit,
     again: bool,
+    provisioning: str,
 ) -> Ready[None] | Busy | Failed | NotRegistered:
     def decide(node: FullNode, retry: Retry) -> Decision:
         told = retry.allowed
@@ -101,7 +103,8 @@ async def adopt(
 
     async def take_over(node: FullNode) -> Busy:
         node = await nodes.patch(node, without_another(node, host))
-        node = await nodes.patch(node, adoption_differences(node, host, installed, custom_deploy))
+        told = adoption_differences(node, host, installed, custom_deploy, provisioning=provisioning)
+        node = await nodes.patch(node, told)
         await nodes.ask_state(node, "adopt")
         return Busy(states.sentence(states.ADOPTING))
 
@@ -120,4 +123,10 @@ async def adopt(
         permit=permit,
         under_way=lambda node, now: None if node.provision_state in states.IN_SERVICE else busy(node, now),
     )
-    return Ready(None) if isinstance(outcome, FullNode) else outcome
+    if not isinstance(outcome, FullNode):
+        return outcome
+    if outcome.provision_state == states.ACTIVE and not is_noted(outcome):
+        # It was deployed past us, or before we noted such things; the host says that it is its own.
+        instance = outcome.instance_uuid or host.uid
+        await nodes.patch(outcome, noted(outcome, name=provisioning, instance=instance))
+    return Ready(None)

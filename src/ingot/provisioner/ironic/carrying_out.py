@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Final
 
-from ingot.provisioner import Busy, Failed, HostRef, NotRegistered, Permit, Sight
+from ingot.provisioner import Busy, Failed, HostRef, NotRegistered, Permit, Sight, answer_to
 from ingot.provisioner.ironic.attempts import Retry, Scope
 from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, Unregistered, Wait, busy
 from ingot.provisioner.ironic.errors import BadRequest, Conflict, NotFound, WrongState
@@ -77,14 +77,14 @@ async def carry_out(
     return Busy("Ironic changes the node faster than it can be followed; looking again in a moment")
 
 
-async def _refused(verb: Verb, step: Step, permit: Permit | None, sight: Sight) -> Busy | None:
+async def _refused(verb: Verb, step: Step, permit: Permit | None, sight: Sight) -> Busy | Failed | None:
     """What is said where the permit is needed and not given."""
     if (act := verb.acts.get(step)) is None:
         return None
     if permit is None:
         raise TypeError(f"{verb.name} was called without a permit, and {step.value} needs one")
     refusal = await permit(act, sight)
-    return Busy(refusal.why) if refusal is not None else None
+    return answer_to(refusal) if refusal is not None else None
 
 
 async def _do(

@@ -25,7 +25,7 @@ DELETE: Final = Verb(
     acts={Step.DELETE: Act.DELETE, Step.ABORT: Act.DELETE},
     rules=(
         on(states.STABLE, then=Step.DELETE),
-        elsewhere(when=Fact.OVERDUE, then=Step.DELETE),
+        elsewhere(states.HOLDS, when=Fact.OVERDUE, then=Step.DELETE),
         *GIVE_UP,
         elsewhere(then=Going("Ironic forgets the host as soon as that is over")),
     ),

@@ -28,7 +28,12 @@ from ingot.provisioner.ironic.transitions import clear_maintenance, manage, prov
 
 DEPROVISION: Final = Verb(
     name="deprovision",
-    acts={Step.UNDEPLOY: Act.UNDEPLOY, Step.PROVIDE: Act.CLEAN},
+    acts={
+        Step.UNDEPLOY: Act.UNDEPLOY,
+        Step.PROVIDE: Act.CLEAN,
+        # A running host that could not be adopted is cleaned after this, and nobody could tell any more what it was.
+        Step.MANAGE: Act.UNDEPLOY,
+    },
     rules=(
         # The ramdisk is running and Ironic listens: it can be ended here, and should be.
         on(states.DEPLOY_WAIT, states.RESCUE_WAIT, states.SERVICE_WAIT, then=Step.UNDEPLOY),

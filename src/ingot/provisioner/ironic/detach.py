@@ -26,7 +26,7 @@ DETACH: Final = Verb(
     acts={Step.DELETE: Act.DETACH, Step.ABORT: Act.DETACH},
     rules=(
         on(states.STABLE, then=Step.DELETE),
-        elsewhere(when=Fact.OVERDUE, then=Step.DELETE),
+        elsewhere(states.HOLDS, when=Fact.OVERDUE, then=Step.DELETE),
         on(
             CAN_BE_GIVEN_UP,
             unless=Fact.FORCE,

@@ -2,7 +2,8 @@
 
 Pure. Nobody works on a node that waits, so it can be ended: by the verb `abort` where that leaves the machine alone, otherwise
 by dropping the record as it is, because every other verb would stop the machine or clean its disks. So would `abort` for a
-deployment that is on hold: Ironic takes down what was deployed.
+deployment that is on hold: Ironic takes down what was deployed. Cleaning and servicing on hold it does not end at all: Ironic
+notes that it is to end after the step, and that step is the hold.
 """
 
 from __future__ import annotations
@@ -17,12 +18,10 @@ _ABORTED: Final = frozenset(
     {
         states.INSPECT_WAIT,
         states.CLEAN_WAIT,
-        states.CLEAN_HOLD,
         states.SERVICE_WAIT,
-        states.SERVICE_HOLD,
     }
 )
-_OTHERS: Final = frozenset({states.DEPLOY_WAIT, states.DEPLOY_HOLD, states.RESCUE_WAIT})
+_OTHERS: Final = states.HOLDS | {states.DEPLOY_WAIT, states.RESCUE_WAIT}
 CAN_BE_GIVEN_UP: Final = _ABORTED | _OTHERS
 
 GIVE_UP: Final = (

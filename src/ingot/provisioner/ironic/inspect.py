@@ -10,7 +10,18 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from ingot.provisioner import Act, Busy, Failed, Findings, HostRef, Inspection, NotRegistered, Permit, Ready
+from ingot.provisioner import (
+    BEGIN_ANEW,
+    Act,
+    Busy,
+    Failed,
+    Findings,
+    HostRef,
+    Inspection,
+    NotRegistered,
+    Permit,
+    Ready,
+)
 from ingot.provisioner.ironic import begun, states
 from ingot.provisioner.ironic.attempts import Retry
 from ingot.provisioner.ironic.begun import Kind
@@ -20,7 +31,6 @@ from ingot.provisioner.ironic.inventory import findings
 from ingot.provisioner.ironic.model import FullNode, Node
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.rules import (
-    BEGIN_ANEW,
     HINDRANCES,
     Fact,
     Verb,

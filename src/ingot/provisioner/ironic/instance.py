@@ -24,6 +24,7 @@ from ingot.api.inputs.network_data import UnreadableNetworkData
 from ingot.api.installed import deploy_method
 from ingot.provisioner import ConfigDrive, Deployment, HostRef
 from ingot.provisioner.ironic import states
+from ingot.provisioner.ironic.deployed_for import noted
 from ingot.provisioner.ironic.firewall.credentials import pull_secret
 from ingot.provisioner.ironic.model import FullNode, Json, PatchOperation, add, remove
 from ingot.provisioner.ironic.network_data import parse
@@ -177,14 +178,21 @@ def instance_differences(
     persistence = persistent_boot.live_iso if is_live(wanted.image) else persistent_boot.installed
     if node.driver_info.get("force_persistent_boot_device", "Default") != persistence:
         patch.append(add("/driver_info/force_persistent_boot_device", persistence))
+    patch += noted(node, name=wanted.name, instance=host.uid)
     return patch + _owned(node, host) + _marked(node, wanted.image)
 
 
 def adoption_differences(
-    node: FullNode, host: HostRef, installed: Image | None, custom_deploy: CustomDeploy | None
+    node: FullNode,
+    host: HostRef,
+    installed: Image | None,
+    custom_deploy: CustomDeploy | None,
+    *,
+    provisioning: str,
 ) -> list[PatchOperation]:
     """The patch that tells Ironic what is on the host's disk already."""
     patch = _told(node, image_info(installed)) + _owned(node, host) + _marked(node, installed)
+    patch += noted(node, name=provisioning, instance=host.uid)
     # Ironic changes interfaces only here; after an attempt that failed it was told already.
     if node.provision_state == states.MANAGEABLE:
         patch += interface_differences(node, deploy_interface(installed, custom_deploy))
@@ -277,6 +285,12 @@ def drive_for(host: HostRef, wanted: Deployment) -> Json:
         return None
     drive = wanted.config_drive
     return config_drive(host, replace(drive, user_data=Secret("")) if _is_by_format(wanted) else drive)
+
+
+def found_on(node: FullNode) -> str:
+    """What Ironic has on the node, for people."""
+    told = node.instance_info.get("image_source") or node.instance_info.get("boot_iso")
+    return f"the image {redact(told)}" if isinstance(told, str) else "an operating system"
 
 
 def is_ours(node: FullNode, host: HostRef, wanted: Deployment) -> bool:

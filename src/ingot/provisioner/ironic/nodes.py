@@ -21,6 +21,7 @@ from ingot.provisioner.ironic.attempts import Attempts, Retry, Scope
 from ingot.provisioner.ironic.cache import Moment, NodeCache
 from ingot.provisioner.ironic.client import IronicClient
 from ingot.provisioner.ironic.decisions import Fail
+from ingot.provisioner.ironic.deployed_for import deployed_for
 from ingot.provisioner.ironic.errors import NotFound, Refused
 from ingot.provisioner.ironic.inspections import AT_ONCE, Inspections
 from ingot.provisioner.ironic.interruptions import (
@@ -47,6 +48,7 @@ def sight(node: Node, *, unfinished: bool = False) -> Sight:
         state=node.provision_state,
         holds_instance=node.provision_state in states.HOLDS_INSTANCE and not unfinished,
         powered_on=powered_on(node),
+        deployed_for=deployed_for(node) if isinstance(node, FullNode) else None,
     )
 
 
@@ -225,15 +227,19 @@ class Nodes:
         reason = await self._what_ironic_says(node) if fail.ask_why else ""
         self.attempts.told(node.uuid, scope)
         remedy = f". {fail.remedy}" if fail.remedy else ""
+        person = bool(fail.remedy)
         if not fail.ask_why:
-            return Failed(f"{fail.headline}{remedy}")
+            return Failed(f"{fail.headline}{remedy}", needs_person=person)
         if not reason:
-            return Failed(f"{fail.headline}; Ironic gives no reason, look at its log{remedy}")
+            return Failed(
+                f"{fail.headline}; Ironic gives no reason, look at its log{remedy}", needs_person=person
+            )
         explained = explain(reason, node)
         alone = fail.cause_says_it_all and known_cause(reason, node)
         return Failed(
             f"{explained if alone else f'{fail.headline}: {explained}'}{remedy}",
             refused_credentials=refuses_credentials(reason),
+            needs_person=person,
         )
 
     async def _what_ironic_says(self, node: Node) -> str:

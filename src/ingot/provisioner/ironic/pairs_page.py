@@ -33,7 +33,9 @@ died at the wrong moment. So each verb that a host asks for has an answer to eac
 
 - no pair is a dead end: each leads on, or ends with a sentence that says what a person does;
 - a step that stops a machine, changes its disks or firmware, or drops Ironic's record asks first (**permit**): the host is read
-  afresh, and what its state does not ask for is refused. What runs on a provisioned host is never wiped because the two disagree;
+  afresh, and what its state does not ask for is refused. What runs is never wiped because the two disagree: but for a host that
+  is deleted, an undeploy is refused where Ironic's record notes another provisioning than the one that is undone, and where a
+  provisioning that was not finished is undone and no note says that it was its own;
 - a failure is told before anything is tried again.
 
 The first line that fits decides. A state that only a later Ironic has counts as work that ends by itself.
@@ -123,7 +125,10 @@ def _outcome(verb: Verb, outcome: Outcome, alike: list[str]) -> str:
             return f"register the host: {why}"
         case Fail(headline, remedy=remedy, undone_by=other):
             end = f". {remedy}" if remedy else f"; then {other}" if other else ""
-            return f"fail: {headline}{end}".replace("{named}", "the image").replace("{state}", "that")
+            words = {"{named}": "the image", "{found}": "another system", "{state}": "that"}
+            for place, word in words.items():
+                headline = headline.replace(place, word)
+            return f"fail: {headline}{end}"
 
 
 def _step(verb: Verb, step: Step, alike: list[str]) -> str:

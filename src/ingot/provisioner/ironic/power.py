@@ -62,7 +62,7 @@ def _rules(word: str, step: Step) -> tuple[Rule, ...]:
         ),
         elsewhere(when=Fact.SWITCHING, then=Switching()),
         elsewhere(when=Fact.AS_WANTED, then=Done()),
-        elsewhere(_SWITCHABLE, when=Fact.OVERDUE, then=Hangs()),
+        elsewhere(_SWITCHABLE, states.HOLDS, when=Fact.OVERDUE, then=Hangs()),
         elsewhere(_SWITCHABLE, then=Going("the power is switched afterwards")),
         on(_SWITCHABLE, when=(Fact.ASKED, Fact.REBOOTED), unless=Fact.TOLD, then=Done()),
         on(_SWITCHABLE, when=Fact.ASKED, unless=Fact.TOLD, then=Fail(f"the power cannot be switched {word}")),

@@ -13,7 +13,17 @@ from typing import Final
 
 import msgspec
 
-from ingot.provisioner import Act, Busy, Failed, HostRef, NotRegistered, Permit, Preparation, Ready
+from ingot.provisioner import (
+    BEGIN_ANEW,
+    Act,
+    Busy,
+    Failed,
+    HostRef,
+    NotRegistered,
+    Permit,
+    Preparation,
+    Ready,
+)
 from ingot.provisioner.ironic import begun, raid, states
 from ingot.provisioner.ironic.attempts import Retry, Scope
 from ingot.provisioner.ironic.begun import Kind
@@ -24,7 +34,6 @@ from ingot.provisioner.ironic.firmware_steps import Steps, firmware_steps
 from ingot.provisioner.ironic.model import FullNode, add, remove
 from ingot.provisioner.ironic.nodes import Nodes
 from ingot.provisioner.ironic.rules import (
-    BEGIN_ANEW,
     HINDRANCES,
     Fact,
     Verb,

@@ -4,6 +4,10 @@ The way is manageable → (cleaning) → available → deploying → active. Eac
 first. A deployment that failed is not repeated here: the host is deprovisioned first, which is what leaves its disks in a
 known state. A deployment that did not fail, but was cut off because Ironic died, goes on from where it was. One whose ramdisk
 does not come up is taken back when somebody asks for that, and begins anew.
+
+A machine that runs something else is left alone. The host is emptied before it is provisioned, so what runs there was not put
+there by this order or an earlier one of it: host and Ironic know different things (one of them was restored from a backup, or
+somebody used Ironic past Ingot), and a person has to say which of them is right.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from datetime import datetime
 from typing import Final
 
 from ingot.provisioner import (
+    BEGIN_ANEW,
     Act,
     Busy,
     Deployment,
@@ -26,11 +31,13 @@ from ingot.provisioner.ironic import states
 from ingot.provisioner.ironic.attempts import Retry
 from ingot.provisioner.ironic.carrying_out import carry_out
 from ingot.provisioner.ironic.decisions import Decision, Done, Fail, Step, busy
+from ingot.provisioner.ironic.deployed_for import noted
 from ingot.provisioner.ironic.instance import (
     UnusableOrder,
     check_order,
     deploy_steps,
     drive_for,
+    found_on,
     instance_differences,
     is_of_the_same_node,
     is_ours,
@@ -72,18 +79,14 @@ PROVISION: Final = Verb(
         *UNFINISHED,
         on(states.DEPLOY_FAILED, then=Fail("{named} cannot be deployed", undone_by="deprovision")),
         *after_failed_cleaning(),
-        on(states.INSPECT_FAILED, states.ADOPT_FAILED, then=Step.MANAGE),
-        on(
-            states.ACTIVE,
-            then=Fail(
-                "Ironic has another operating system on this host; it has to be deprovisioned first",
-                ask_why=False,
-                undone_by="deprovision",
-            ),
-        ),
+        on(states.ERROR, then=Fail("removing what was deployed failed", undone_by="deprovision")),
+        on(states.INSPECT_FAILED, then=Step.MANAGE),
         elsewhere(
             then=Fail(
-                "the host cannot be provisioned while Ironic has it as {state}", undone_by="deprovision"
+                "{named} is not installed: Ironic has the host as {state} with {found}, which this provisioning did not put "
+                "there. It may be in use and is left alone",
+                ask_why=False,
+                remedy=BEGIN_ANEW,
             )
         ),
     ),
@@ -116,7 +119,8 @@ async def provision(
             Fact.RESTART: wanted.restart,
         }
         named = what(wanted.image, wanted.custom_deploy)
-        return PROVISION.decide(node, facts_of(node, nodes.now(), order), named=named)
+        facts = facts_of(node, nodes.now(), order)
+        return PROVISION.decide(node, facts, named=named, found=found_on(node))
 
     def see(node: FullNode) -> Sight:
         # It was decided that what a failed deployment of ours left behind is unfinished, or there would be no such deed.
@@ -159,6 +163,9 @@ async def provision(
     if not isinstance(outcome, FullNode):
         return outcome
     finishing.over(outcome)
+    # What was found done counts as done by this provisioning, also where an earlier one had begun it.
+    instance = outcome.instance_uuid or host.uid
+    await nodes.patch(outcome, noted(outcome, name=wanted.name, instance=instance))
     return Ready(None)
 
 

@@ -201,11 +201,20 @@ class IronicProvisioner:
         custom_deploy: CustomDeploy | None = None,
         permit: Permit,
         again: bool,
+        provisioning: str = "",
     ) -> Ready[None] | Busy | Failed | NotRegistered:
         if self._firewall.installed(installed):
             # The machine runs all the same. What today's rules refuse is not handed on, and that is all.
             installed = None
-        return await adopt(self._nodes, host, installed, custom_deploy, permit=permit, again=again)
+        return await adopt(
+            self._nodes,
+            host,
+            installed,
+            custom_deploy,
+            permit=permit,
+            again=again,
+            provisioning=provisioning,
+        )
 
     async def vitals(self, host: HostRef) -> Vitals | NotRegistered:
         return await vitals(self._nodes, host)

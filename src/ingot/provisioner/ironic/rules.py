@@ -185,8 +185,8 @@ class Verb:
                 return rule
         raise LookupError(f"no rule of {self.name} fits a node that is {state!r} ({facts})")
 
-    def decide(self, node: Node, facts: Facts, *, named: str = "") -> Decision:
-        """`named`: what the order is about, for the sentences that say so."""
+    def decide(self, node: Node, facts: Facts, *, named: str = "", found: str = "") -> Decision:
+        """`named`: what the order is about, `found`: what is on the host; for the sentences that say so."""
         outcome = self.rule_for(node.provision_state, facts).then
         match outcome:
             case Going(afterwards):
@@ -196,14 +196,15 @@ class Verb:
             case Switching():
                 return switching_sentence(node)
             case Fail(headline):
-                return replace(outcome, headline=_filled(headline, node, named))
+                return replace(outcome, headline=_filled(headline, node, named, found))
             case Unregistered(why):
-                return Unregistered(_filled(why, node, named))
+                return Unregistered(_filled(why, node, named, found))
         return outcome
 
 
-def _filled(text: str, node: Node, named: str) -> str:
-    return text.replace("{state}", repr(node.provision_state)).replace("{named}", named)
+def _filled(text: str, node: Node, named: str, found: str) -> str:
+    filled = text.replace("{state}", repr(node.provision_state))
+    return filled.replace("{named}", named).replace("{found}", found)
 
 
 def facts_of(node: Node, now: datetime, order: Mapping[Fact, bool]) -> Facts:
@@ -221,7 +222,7 @@ def facts_of(node: Node, now: datetime, order: Mapping[Fact, bool]) -> Facts:
 # What several verbs have in common
 
 UNDER_WAY: Final = (
-    elsewhere(states.STABLE, when=Fact.OVERDUE, then=Hangs()),
+    elsewhere(states.STABLE, states.HOLDS, when=Fact.OVERDUE, then=Hangs()),
     elsewhere(states.STABLE, then=Going()),
 )
 
@@ -238,7 +239,8 @@ HINDRANCES: Final = (
         when=Fact.POWER_FAULT,
         then=Wait(
             "Ironic cannot reach the power controls of the BMC; it tries again by itself every few minutes. If the BMC has "
-            "another address or password by now, correct spec.bmc or its Secret"
+            "another address or password by now, correct spec.bmc or its Secret. If it is dead for good, let the host go as it "
+            "is with `ingot host detach --force`; one that is being deleted is gone then"
         ),
     ),
     elsewhere(_LEFT_BY_RESCUE, when=Fact.MAINTENANCE, unless=Fact.FAULT, then=Step.CLEAR_MAINTENANCE),
@@ -255,10 +257,3 @@ def after_failed_cleaning(headline: str = "cleaning the disks failed") -> tuple[
         on(states.CLEAN_FAILED, when=Fact.MAINTENANCE, then=Step.CLEAR_MAINTENANCE),
         on(states.CLEAN_FAILED, then=Step.MANAGE),
     )
-
-
-BEGIN_ANEW: Final = (
-    "To begin anew with the machine, whatever it runs: `ingot host detach --force`, then `ingot host attach`. To keep what runs: "
-    "detach the host, delete it, and create it again with spec.externallyProvisioned"
-)
-"""What a person does about a machine in use that a host of ours takes for an empty one."""

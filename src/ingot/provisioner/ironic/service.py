@@ -25,7 +25,6 @@ from ingot.provisioner.ironic.transitions import clear_maintenance
 
 FAILED: Final = "changing the firmware failed"
 GIVEN_UP: Final = "the service operation was aborted"
-_CAN_BE_ENDED: Final = (states.SERVICE_WAIT, states.SERVICE_HOLD)
 
 
 SERVICE: Final = Verb(
@@ -33,8 +32,8 @@ SERVICE: Final = Verb(
     # Ironic may switch the machine off and on to end it, whatever runs there.
     acts={Step.SERVICE: Act.SERVICE, Step.ABORT: Act.SERVICE},
     rules=(
-        on(_CAN_BE_ENDED, unless=Fact.WANTED, then=Step.ABORT),
-        on(_CAN_BE_ENDED, when=(Fact.OVERDUE, Fact.TOLD), then=Step.ABORT),
+        on(states.SERVICE_WAIT, unless=Fact.WANTED, then=Step.ABORT),
+        on(states.SERVICE_WAIT, when=(Fact.OVERDUE, Fact.TOLD), then=Step.ABORT),
         *HINDRANCES,
         on(states.ACTIVE, when=(Fact.WANTED, Fact.BEGUN), then=Done()),
         on(states.ACTIVE, when=Fact.WANTED, then=Step.SERVICE),

@@ -103,6 +103,9 @@ UNDEPLOYABLE: Final = frozenset(
 )
 """States that take the verb `deleted`."""
 
+HOLDS: Final = frozenset({CLEAN_HOLD, DEPLOY_HOLD, SERVICE_HOLD})
+"""Somebody asked Ironic past Ingot to stop here. Nobody works on such a node; it stays so until it is released or forgotten."""
+
 IN_SERVICE: Final = frozenset({SERVICING, SERVICE_WAIT, SERVICE_HOLD, SERVICE_FAILED})
 
 ALL: Final = (
@@ -148,6 +151,12 @@ POWER_FAULT: Final = "power failure"
 PREPARING: Final = "changing RAID volumes or firmware"
 """What a person reads while Ironic cleans by our own steps."""
 
+_UNTIL_RELEASED: Final = (
+    "is on hold, which somebody asked Ironic for past Ingot. It goes on when it is released there; to give it up instead and "
+    "have the host registered anew: `ingot host detach --force`, then `ingot host attach`. The machine of a host that is not "
+    "provisioned counts as empty then"
+)
+
 _SENTENCES: Final = {
     ENROLL: "known to Ironic, not yet taken under management",
     VERIFYING: "checking that the BMC answers and takes the credentials",
@@ -158,10 +167,10 @@ _SENTENCES: Final = {
     INSPECT_WAIT: "inspecting the hardware",
     CLEANING: "cleaning the disks",
     CLEAN_WAIT: "cleaning the disks",
-    CLEAN_HOLD: "cleaning is on hold; somebody has to release the node in Ironic",
+    CLEAN_HOLD: f"cleaning {_UNTIL_RELEASED}",
     DEPLOYING: "deploying the image",
     DEPLOY_WAIT: "deploying the image",
-    DEPLOY_HOLD: "the deployment is on hold; somebody has to release the node in Ironic",
+    DEPLOY_HOLD: f"the deployment {_UNTIL_RELEASED}",
     DELETING: "stopping and removing what was deployed",
     ADOPTING: "taking over the running host",
     RESCUING: "starting the rescue ramdisk",
@@ -169,7 +178,7 @@ _SENTENCES: Final = {
     UNRESCUING: "leaving the rescue ramdisk",
     SERVICING: "changing the firmware; the system is started again afterwards",
     SERVICE_WAIT: "changing the firmware; the system is started again afterwards",
-    SERVICE_HOLD: "servicing is on hold; somebody has to release the node in Ironic",
+    SERVICE_HOLD: f"servicing {_UNTIL_RELEASED}",
 }
 
 

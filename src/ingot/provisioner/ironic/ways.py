@@ -38,8 +38,6 @@ BY_ITSELF: Final[dict[str, frozenset[str]]] = {
 }
 """What becomes of a node that Ironic works on. A node on hold stays there until a person releases it."""
 
-HOLDS: Final = frozenset({states.CLEAN_HOLD, states.DEPLOY_HOLD, states.SERVICE_HOLD})
-
 ON_REQUEST: Final[dict[tuple[Step, str], str]] = {
     (Step.MANAGE, states.ENROLL): states.VERIFYING,
     (Step.MANAGE, states.AVAILABLE): states.MANAGEABLE,
@@ -59,10 +57,8 @@ ON_REQUEST: Final[dict[tuple[Step, str], str]] = {
     (Step.SERVICE, states.SERVICE_FAILED): states.SERVICING,
     (Step.ABORT, states.INSPECT_WAIT): states.INSPECT_FAILED,
     (Step.ABORT, states.CLEAN_WAIT): states.CLEAN_FAILED,
-    (Step.ABORT, states.CLEAN_HOLD): states.CLEAN_FAILED,
     (Step.ABORT, states.DEPLOY_WAIT): states.DEPLOY_FAILED,
     (Step.ABORT, states.SERVICE_WAIT): states.SERVICE_FAILED,
-    (Step.ABORT, states.SERVICE_HOLD): states.SERVICE_FAILED,
     (Step.ABORT, states.SERVICE_FAILED): states.ACTIVE,
     **{(Step.UNDEPLOY, state): states.DELETING for state in states.UNDEPLOYABLE},
 }

@@ -110,6 +110,7 @@ async def test_who_may_destroy_is_told_for_which_provisioning_the_system_was_dep
     for name in ("first", "second"):
         # The second finds done what it asks for, and it counts as its own.
         assert await play.provision(replace(ORDER, name=name)) == Ready(None)
+        await play.stage.all_told()
         asked: list[Sight] = []
 
         async def refuses(act: Act, sight: Sight, asked: list[Sight] = asked) -> Refusal:

@@ -62,6 +62,8 @@ class Faults(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defa
     """The ramdisk runs as soon as the server is switched on, before anybody waits for it."""
     silent_agent: bool = False
     """The ramdisk boots, but its agent never speaks."""
+    agent_garbles: bool = False
+    """The agent answers its next orders with something that is no JSON."""
     lose_heartbeats: int = 0
     """So many next heartbeats are never sent; -1 is all of them."""
     wrong_macs: bool = False

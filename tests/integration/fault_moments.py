@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 import pytest
-from ironic_room import Host
+from ironic_room import Host, Room
 
 from ingot.api.baremetalhost import Annotation
+from ingot.api.hostupdatepolicy import HOST_UPDATE_POLICIES
 from ingot.lab.faults import Faults
 
 
@@ -48,6 +49,34 @@ async def holds_an_image(host: Host) -> None:
     await host.reaches("provisioned")
     await host.until_running()
 
+
+async def waits_for_service(host: Host) -> None:
+    """A system in use whose firmware is to be changed when somebody reboots it."""
+    await host.room.create(HOST_UPDATE_POLICIES, host.name, spec={"firmwareUpdates": "onReboot"})
+    await holds_an_image(host)
+    await host.wants_firmware("bios", "4.0.0")
+
+
+async def is_serviced(host: Host) -> None:
+    await host.until_seen(lambda seen: seen.components.versions.get("bios") == "4.0.0", "serviced")
+    await host.until(
+        lambda found: found.status.operational_status == "OK" and found.status.powered_on, "well and on"
+    )
+    await host.until_running()
+
+
+async def has_a_volume(host: Host) -> None:
+    await host.until_well("available")
+    await host.until_seen(lambda seen: len(seen.components.volumes) == 1, "with its volume")
+
+
+async def has_an_array(host: Host) -> None:
+    await host.until_well("available")
+    await host.until_seen(lambda seen: len(seen.arrays) == 1, "with its array")
+
+
+HARDWARE_VOLUME = {"level": "1", "sizeGibibytes": 50, "name": "data", "numberOfPhysicalDisks": 2}
+SOFTWARE_VOLUME = {"level": "1", "physicalDisks": [{"rotational": True}, {"rotational": True}]}
 
 REGISTERING = When(
     nothing,
@@ -94,6 +123,21 @@ UPDATING = When(
     "preparation error",
     lambda host: host.until_seen(lambda seen: seen.components.versions.get("bios") == "4.0.0", "updated"),
 )
+MAKING_VOLUMES = When(
+    nothing,
+    lambda host: host.create(inspectionMode="disabled", raid={"hardwareRAIDVolumes": [HARDWARE_VOLUME]}),
+    "preparation error",
+    has_a_volume,
+)
+MAKING_ARRAYS = When(
+    nothing,
+    lambda host: host.create(inspectionMode="disabled", raid={"softwareRAIDVolumes": [SOFTWARE_VOLUME]}),
+    "preparation error",
+    has_an_array,
+)
+SERVICING = When(
+    waits_for_service, lambda host: host.annotate(Annotation.REBOOT), "servicing error", is_serviced
+)
 SETTING = When(
     is_available,
     lambda host: host.wants_settings(ProcTurboMode="Disabled"),
@@ -114,7 +158,11 @@ class Row(NamedTuple):
     fault: Faults
     when: When
     reads: str
+    vendor: str
+
+    def server(self, room: Room) -> Host:
+        return room.server_of(self.vendor) if self.vendor else room.server()
 
 
-def row(name: str, fault: Faults, when: When, reads: str = "") -> object:
-    return pytest.param(Row(fault, when, reads), id=name)
+def row(name: str, fault: Faults, when: When, reads: str = "", vendor: str = "") -> object:
+    return pytest.param(Row(fault, when, reads, vendor), id=name)

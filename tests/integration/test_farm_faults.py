@@ -13,8 +13,11 @@ from fault_moments import (
     CLEANING,
     INSPECTING,
     LETTING_GO,
+    MAKING_ARRAYS,
+    MAKING_VOLUMES,
     PROVISIONING,
     REGISTERING,
+    SERVICING,
     SETTING,
     SWITCHING,
     SWITCHING_HARD,
@@ -24,7 +27,7 @@ from fault_moments import (
     row,
 )
 from ironic_room import Room
-from stories import story
+from stories import long_story, story
 
 from ingot.lab.faults import Faults
 
@@ -69,17 +72,12 @@ SECRETS_SHOWN = re.compile(r"agent_token=(?!\*)|ipa-agent-token|Authorization", 
         row(
             "an inventory without processors", Faults(inventory_lacks=["cpu"]), INSPECTING, "CPU architecture"
         ),
+        # No agent can die there: what a system in use is serviced with is done by its BMC alone.
         row(
-            "an agent with the cards of another server",
-            Faults(wrong_macs=True),
-            INSPECTING,
-            "did not report in time",
-        ),
-        row(
-            "an agent that dies while it writes",
-            Faults(die_in_step="write_image"),
-            PROVISIONING,
-            "did not report in time",
+            "firmware that is refused at a reboot",
+            Faults(fail_tasks="wrong signature"),
+            SERVICING,
+            "wrong signature",
         ),
         row(
             "power that does not change",
@@ -111,7 +109,6 @@ SECRETS_SHOWN = re.compile(r"agent_token=(?!\*)|ipa-agent-token|Authorization", 
             INSPECTING,
             "set boot device failed",
         ),
-        row("an agent that never speaks", Faults(silent_agent=True), INSPECTING, "did not report in time"),
         row(
             "an image that cannot be written",
             Faults(fail_steps={"write_image": "no space left on device"}),
@@ -132,6 +129,16 @@ SECRETS_SHOWN = re.compile(r"agent_token=(?!\*)|ipa-agent-token|Authorization", 
         ),
         row("firmware that is refused", Faults(fail_tasks="wrong signature"), UPDATING, "wrong signature"),
         row(
+            "volumes that are refused", Faults(fail_tasks="disk 2 is dead"), MAKING_VOLUMES, "disk 2 is dead"
+        ),
+        row(
+            "a job for volumes that fails",
+            Faults(fail_tasks="disk 2 is dead"),
+            MAKING_VOLUMES,
+            "disk 2 is dead",
+            vendor="dell",
+        ),
+        row(
             "settings that are taken and never applied",
             Faults(bios_ignored=True),
             SETTING,
@@ -147,7 +154,48 @@ SECRETS_SHOWN = re.compile(r"agent_token=(?!\*)|ipa-agent-token|Authorization", 
 )
 @story
 async def test_a_fault_is_told_in_words_and_the_host_goes_on_once_it_is_mended(room: Room, what: Row) -> None:
-    host = room.server()
+    await is_told_and_mended(room, what)
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        row(
+            "an agent with the cards of another server",
+            Faults(wrong_macs=True),
+            INSPECTING,
+            "did not report in time",
+        ),
+        row(
+            "an agent that dies while it writes",
+            Faults(die_in_step="write_image"),
+            PROVISIONING,
+            "did not report in time",
+        ),
+        row(
+            "an agent that dies while it cleans",
+            Faults(die_in_step="erase_devices_metadata"),
+            CLEANING,
+            "did not report in time",
+        ),
+        row(
+            "an agent that dies while it makes arrays",
+            Faults(die_in_step="create_configuration"),
+            MAKING_ARRAYS,
+            "did not report in time",
+        ),
+        row("an agent that never speaks", Faults(silent_agent=True), INSPECTING, "did not report in time"),
+    ],
+)
+@long_story
+async def test_an_agent_that_is_not_heard_of_is_told_in_words_and_the_host_goes_on_once_it_is(
+    room: Room, what: Row
+) -> None:
+    await is_told_and_mended(room, what)
+
+
+async def is_told_and_mended(room: Room, what: Row) -> None:
+    host = what.server(room)
     await what.when.before(host)
     before = await host.seen()
     await host.behave(what.fault)
@@ -156,6 +204,7 @@ async def test_a_fault_is_told_in_words_and_the_host_goes_on_once_it_is_mended(r
     assert told.status.error_type == what.when.error_type
     assert told.status.operational_status == "error"
     assert not SECRETS_SHOWN.search(told.status.error_message)
+    await host.has_acted_out(what.fault)
 
     await host.behave()
     await host.try_again()

@@ -10,7 +10,11 @@ from ironic_room import Host, Room
 from stories import long_story, story
 
 from ingot.api.baremetalhost import BareMetalHost
+from ingot.api.hardwaredata import HARDWARE_DATA
 from ingot.lab.faults import Faults, Planned
+
+LOGGED_IN = "of the BMC is opened"
+"""What a server's log says of a new session."""
 
 
 @pytest.mark.parametrize(
@@ -19,7 +23,6 @@ from ingot.lab.faults import Faults, Planned
         row("a slow BMC", Faults(slow_seconds=0.7), INSPECTING),
         row("a BMC that answers 503 a few times", Faults(unavailable=3), REGISTERING),
         row("heartbeats that are lost", Faults(lose_heartbeats=2), PROVISIONING),
-        row("an inventory without memory", Faults(inventory_lacks=["memory"]), INSPECTING),
     ],
 )
 @story
@@ -29,6 +32,18 @@ async def test_a_fault_that_passes_is_no_matter_for_the_user(room: Room, what: R
     await host.behave(what.fault)
     await what.when.ask(host)
     await what.when.after(host)
+    await host.has_acted_out(what.fault)
+    assert not await host.troubles()
+
+
+@story
+async def test_an_inventory_without_memory_is_taken_and_says_nothing_of_it(room: Room) -> None:
+    host, lacks_memory = room.server(), Faults(inventory_lacks=["memory"])
+    await host.behave(lacks_memory)
+    await host.create()
+    await host.until_well("available")
+    await host.has_acted_out(lacks_memory)
+    assert (await room.client.get(HARDWARE_DATA, host.key)).spec.hardware.ram_mebibytes == 0
     assert not await host.troubles()
 
 
@@ -36,10 +51,11 @@ async def test_a_fault_that_passes_is_no_matter_for_the_user(room: Room, what: R
 async def test_a_server_that_reports_before_ironic_waits_for_it_is_inspected_at_its_first_boot(
     room: Room,
 ) -> None:
-    host = room.server()
-    await host.behave(Faults(boots_at_once=True))
+    host, at_once = room.server(), Faults(boots_at_once=True)
+    await host.behave(at_once)
     await host.create()
     await host.until_well("available")
+    await host.has_acted_out(at_once)
     assert (await host.story()).count("booted the ramdisk") == 1
 
 
@@ -52,6 +68,7 @@ async def test_a_bmc_that_is_gone_for_a_while_is_told_and_all_is_well_once_it_is
     await host.until(
         lambda found: condition(found, "Manageable") == ("False", "PowerFailure"), "out of reach"
     )
+    await host.has_acted_out(Faults(bmc_down=True))
     await host.behave()
     await host.until(lambda found: condition(found, "Manageable")[0] == "True", "in reach again")
     assert (await host.seen()).power_actions == before.power_actions
@@ -66,11 +83,12 @@ def condition(host: BareMetalHost, kind: str) -> tuple[str, str]:
 @long_story
 async def test_bmcs_that_are_dead_or_hang_keep_nobody_else_waiting(room: Room) -> None:
     dead, hanging = ([room.server() for _ in range(4)] for _ in range(2))
+    away, hangs = Faults(bmc_down=True), Faults(slow_seconds=20)
     for host in dead:
-        await host.behave(Faults(bmc_down=True))
+        await host.behave(away)
     for host in hanging:
         # Finding out whether credentials work takes eighteen calls and more.
-        await host.behave(Faults(slow_seconds=20))
+        await host.behave(hangs)
     for host in (*dead, *hanging):
         await host.create(inspectionMode="disabled")
     for host in dead:
@@ -86,6 +104,7 @@ async def test_bmcs_that_are_dead_or_hang_keep_nobody_else_waiting(room: Room) -
         found = room.hosts.get(host.key)
         assert found is not None
         assert found.status.provisioning.state == "registering", "it is tried still"
+        await host.has_acted_out(away if host in dead else hangs)
 
     for host in (*dead, *hanging):
         await host.behave()
@@ -108,6 +127,7 @@ async def test_a_server_that_is_not_well_is_told_of_as_long_as_it_is(room: Room)
         await host.until(
             lambda found, reason=reason: condition(found, "Healthy") == ("False", reason), f"told: {health}"
         )
+        await host.has_acted_out(Faults(health=health))
     await host.behave()
     found = await host.until(lambda found: condition(found, "Healthy")[0] == "True", "well again")
     # What a BMC says of its server is no failure of ours.
@@ -118,6 +138,9 @@ async def test_a_server_that_is_not_well_is_told_of_as_long_as_it_is(room: Room)
 
 async def by_hand(host: Host) -> None:
     await host.room.lab.reset_bmc(host.name, 4)
+    await host.until_seen(
+        lambda seen: any("the BMC restarts" in line.text for line in seen.log), "without its BMC"
+    )
 
 
 async def by_plan(host: Host) -> None:
@@ -133,24 +156,27 @@ async def test_a_bmc_that_is_reset_costs_nothing_but_time(
 ) -> None:
     host = room.server()
     await runs(host)
+    logins = (await host.story()).count(LOGGED_IN)
     await reset(host)
     await host.change(online=False)
     await host.until_power(on=False)
+    assert (await host.story()).count(LOGGED_IN) > logins, "it has forgotten who was logged in"
     assert not await host.troubles()
 
 
 @story
 async def test_an_image_is_deployed_through_a_storm_of_a_bmc(room: Room) -> None:
-    """A plan: answers of 503, then slowness, then all is well."""
-    host = room.server()
-    await room.lab.set_plan(
-        host.name,
-        Planned(after=4, lasts=20, faults=Faults(unavailable=6)),
-        Planned(after=20, lasts=30, faults=Faults(slow_seconds=0.5)),
-    )
+    """A plan: answers of 503 from when the ramdisk runs, and slowness with them soon; then all is well."""
+    host, busy, slow = room.server(), Faults(unavailable=6), Faults(slow_seconds=0.5)
     await host.create(inspectionMode="disabled", image=host.image())
+    await host.until_seen(lambda seen: seen.booted_into == "ramdisk", "running its ramdisk")
+    await room.lab.set_plan(
+        host.name, Planned(lasts=60, faults=busy), Planned(after=2, lasts=60, faults=slow)
+    )
     await host.until_well("provisioned")
     assert (await host.until_running()).deployments == 1
+    await host.has_acted_out(busy)
+    await host.has_acted_out(slow)
 
 
 @story
@@ -158,11 +184,13 @@ async def test_a_medium_that_did_not_come_out_keeps_no_image_from_running_once_i
     host = room.server()
     await host.create(inspectionMode="disabled", image=host.image())
     await host.until_seen(lambda seen: bool(seen.media), "given its ramdisk")
-    await host.behave(Faults(media_stuck=True))
+    stuck = Faults(media_stuck=True)
+    await host.behave(stuck)
     await host.until(
         lambda found: bool(found.status.error_message) or found.status.provisioning.state == "provisioned",
         "through, one way or the other",
     )
+    await host.has_acted_out(stuck)
     await host.behave()
     await host.try_again()
     await host.until_well("provisioned")

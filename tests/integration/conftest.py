@@ -20,7 +20,7 @@ async def room(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Room]:
         pytest.skip(f"Ironic builds config drives with one of {', '.join(NEEDS)}, and none is installed")
     # Hosts and their namespace stay on it, so it has to be one that nobody needs afterwards.
     cluster = os.environ.get("INGOT_TEST_KUBECONFIG", "") if "INGOT_TEST_THROWAWAY" in os.environ else ""
-    servers = 3 if cluster else 100
+    servers = 3 if cluster else 110
     async with Room.open(tmp_path_factory.mktemp("room"), servers=servers, cluster=cluster) as room:
         yield room
         await end_stories()

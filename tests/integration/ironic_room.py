@@ -21,7 +21,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
+
+import msgspec
+from push_tap import PushTap
 
 from ingot.api.baremetalhost import BARE_METAL_HOSTS, Annotation, BareMetalHost
 from ingot.api.core import EVENTS, NAMESPACES, SECRETS
@@ -33,7 +36,7 @@ from ingot.formats.boot_parameters import grub_config
 from ingot.formats.iso9660 import build_iso
 from ingot.kube import Client, Informer, NotFound
 from ingot.lab.client import Lab
-from ingot.lab.faults import Faults
+from ingot.lab.faults import COUNTED, Faults
 from ingot.lab.views import AddedImage, ServerView
 from ingot.provisioner import BackendUnavailable
 from ingot.provisioner.ironic import IronicAccess
@@ -54,6 +57,8 @@ NEEDS = "mkisofs", "genisoimage", "xorrisofs", "xorriso"
 
 VENDORS = "dell", "hpe", "supermicro", "lenovo", "ami"
 """A room has one more server of each of these, beside the plain ones."""
+OTHERS: Final = (*VENDORS, "dell")
+"""All that are not plain: of some, somebody needs a second one."""
 
 QUICK = {
     # A server that does not switch, or an agent that is gone, is noticed within a test's patience.
@@ -80,10 +85,12 @@ class Room:
         self.client = client
         self._servers = servers
         self._taken = 0
+        self._lent: set[int] = set()
+        """Those of vendors that are taken."""
         self._rules: tuple[str, ...] = ()
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._log_begins: dict[str, int] = {}
-        ironic_port, self._push_port, self._lab_port = free_ports(3)
+        ironic_port, tap_port, self._push_port, self._lab_port = free_ports(4)
         authority = Authority(state / "ca")
         serving = authority.issue(state / "ironic", "ironic", ["127.0.0.1"])
         self._auth_root = state / "auth"
@@ -93,6 +100,8 @@ class Room:
         kept_token(auth / "password")
         token_file = state / "operator" / "push-token"
         kept_token(token_file)
+        tap = authority.issue(state / "tap", "push", ["127.0.0.1"])
+        self.pushed = PushTap(tap, port=tap_port, operator_port=self._push_port)
         self.settings = IronicSettings(
             paths=IronicPaths.below(state / "ironic"),
             cert_file=serving.cert_file,
@@ -105,7 +114,7 @@ class Room:
             http_url="https://127.0.0.1:9/",
             bmc_ca_file=authority.ca_file,
             webserver_ca_file=authority.ca_file,
-            push_url=f"https://127.0.0.1:{self._push_port}/v1/push",
+            push_url=self.pushed.url,
             push_ca_file=authority.ca_file,
             push_token_file=token_file,
             agent_heartbeat_timeout=30,
@@ -142,6 +151,7 @@ class Room:
                 room._rules = ("--webhook-listen", "127.0.0.1:0")
             watching = asyncio.create_task(room.hosts.run())
             stack.push_async_callback(_ended, watching)
+            await stack.enter_async_context(room.pushed.listening())
             stack.callback(room._stop_all)
             # The farm first: what it serves may be something that Ironic is told of.
             room.start_farm()
@@ -177,7 +187,7 @@ class Room:
     def start_farm(self, *options: str) -> None:
         listen = f"127.0.0.1:{self._lab_port}"
         where = ("--state", str(self.state), "--listen", listen, "--agent-api", self.settings.base_url)
-        profiles = ["generic"] * self._servers + list(VENDORS)
+        profiles = ["generic"] * self._servers + list(OTHERS)
         turns = [word for profile in profiles for word in ("--profile", profile)]
         self.start(
             "lab",
@@ -304,8 +314,12 @@ class Room:
         return Host(self, number)
 
     def server_of(self, vendor: str) -> Host:
-        """The one server that this vendor built."""
-        return Host(self, self._servers + VENDORS.index(vendor))
+        """A server that this vendor built, and that no other test uses."""
+        numbers = (self._servers + at for at, profile in enumerate(OTHERS) if profile == vendor)
+        number = next((number for number in numbers if number not in self._lent), None)
+        assert number is not None, f"the room has no more servers of {vendor}"
+        self._lent.add(number)
+        return Host(self, number)
 
     async def changed(self) -> None:
         """Until some host has changed, or a moment is over."""
@@ -324,6 +338,8 @@ class Host:
         self.plate = room.lab.file.servers[number]
         self.name = self.plate.name
         self.key = Key(NAMESPACE, self.name)
+        self._acted_out: dict[str, int] = {}
+        """What it had acted out when it was told how to misbehave."""
 
     # What a user does
 
@@ -517,7 +533,18 @@ class Host:
 
     async def behave(self, faults: Faults | None = None) -> None:
         """Misbehave like this from now on; without faults, be well."""
+        if faults is not None:
+            self._acted_out = (await self.seen()).acted_out
         await self.room.lab.set_faults(self.name, faults or Faults())
+
+    async def has_acted_out(self, faults: Faults) -> None:
+        """That it misbehaved in each of these ways since it was told to, and as often where that is counted, by the farm's own
+        record: a story of a fault that nobody came across shows nothing."""
+        seen = await self.seen()
+        for name, value in msgspec.to_builtins(faults).items():
+            times = seen.acted_out.get(name, 0) - self._acted_out.get(name, 0)
+            if times < (value if name in COUNTED and value > 0 else 1):
+                raise await self._complaint(f"has acted out {name} {times} times")
 
     async def hold(self, place: str) -> None:
         """Wait there, from the next time that it comes there until it is released."""

@@ -174,8 +174,10 @@ class Ironic:
         except aiohttp.ClientConnectionError:
             return False
 
-    async def call(self, method: str, path: str, body: Any = None, *, auth: bool = True) -> tuple[int, Any]:
-        headers = {"X-OpenStack-Ironic-API-Version": "1.109"}
+    async def call(
+        self, method: str, path: str, body: Any = None, *, auth: bool = True, version: str = "1.109"
+    ) -> tuple[int, Any]:
+        headers = {"X-OpenStack-Ironic-API-Version": version}
         if auth:
             headers["Authorization"] = aiohttp.encode_basic_auth("ingot", self.password.reveal())
         async with self.session.request(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from ironic_room import NAMESPACE, Room
 from stories import story
 
-from ingot.api.baremetalhost import Annotation
+from ingot.api.baremetalhost import Annotation, BareMetalHost
 from ingot.api.bmceventsubscription import BMC_EVENT_SUBSCRIPTIONS
 from ingot.api.dataimage import DATA_IMAGES
 from ingot.api.meta import Key
+from ingot.lab.faults import Faults
 from ingot.trust import HIDDEN
 
 
@@ -64,3 +65,36 @@ async def test_a_host_in_use_gets_data_and_events_and_is_detached_and_taken_back
         before.boots,
     )
     assert (after.deployments, after.cleanings) == (1, 0)
+
+
+@story
+async def test_a_host_whose_bmc_dies_while_it_is_deployed_is_detached_by_force_and_deployed_once_it_is_back(
+    room: Room,
+) -> None:
+    host, away = room.server(), Faults(bmc_down=True)
+    await host.hold("write_image")
+    await host.create(inspectionMode="disabled", image=host.image())
+    await host.until_seen(lambda seen: seen.held_at == "write_image", "being written")
+    await host.behave(away)
+    before = await host.seen()
+    await host.annotate(Annotation.DETACHED)
+    await host.until(lambda found: says(found, '"force": true'), "waiting, and told what would not wait")
+
+    await host.annotate(Annotation.DETACHED, '{"force": true}')
+    await host.until(lambda found: found.status.operational_status == "detached", "detached")
+    assert await host.node() is None
+    seen = await host.seen()
+    assert (seen.power_actions, seen.held_at) == (before.power_actions, "write_image"), "nobody touched it"
+    await host.has_acted_out(away)
+
+    await host.behave()
+    await host.annotate(Annotation.DETACHED, None)
+    await host.until_seen(lambda seen: seen.boots > before.boots, "begun anew")
+    await room.lab.release(host.name)
+    await host.until_well("provisioned")
+    assert (await host.until_running()).deployments == 1
+
+
+def says(host: BareMetalHost, words: str) -> bool:
+    """Whether one of its conditions has these words."""
+    return any(words in one.message for one in host.status.conditions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+from fault_moments import HARDWARE_VOLUME, SOFTWARE_VOLUME
 from ironic_room import Host, Room
 from stories import story
 
@@ -81,6 +82,19 @@ async def test_volumes_of_linux_are_made_before_the_image_and_it_goes_on_them(ro
     (array,) = seen.arrays
     assert array.level == "1"
     assert list(seen.written) == [array.device.removeprefix("/dev/")]
+
+
+@story
+async def test_volumes_of_linux_take_the_place_of_those_of_the_controller_in_one_order(room: Room) -> None:
+    host = room.server()
+    await host.create(inspectionMode="disabled", raid={"hardwareRAIDVolumes": [HARDWARE_VOLUME]})
+    await host.reaches("available")
+    assert len((await host.seen()).components.volumes) == 1
+    await host.change(raid={"hardwareRAIDVolumes": [], "softwareRAIDVolumes": [SOFTWARE_VOLUME]})
+    seen = await host.until_seen(lambda seen: bool(seen.arrays), "with an array")
+    assert seen.components.volumes == [], "the disks were free before they were used"
+    await host.until_well("available")
+    assert not await host.troubles()
 
 
 @story

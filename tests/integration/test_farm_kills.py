@@ -30,6 +30,7 @@ async def test_whoever_is_killed_in_whichever_moment_every_host_arrives_and_no_s
     for who in KILLS:
         await campaign.kill(*who)
     await campaign.release()
+    assert not campaign.missed_by("ironic"), campaign.hit
     await campaign.arrive()
     assert not await campaign.complaints()
 

@@ -79,3 +79,4 @@ async def test_a_system_that_does_not_heed_the_wish_to_shut_down_is_switched_off
     await host.until(lambda found: found.status.error_type == "power management error", "warned")
     await host.until_power(on=False)
     assert await switched(host, before) == ["GracefulShutdown", "ForceOff"]
+    await host.has_acted_out(Faults(deaf_system=True))

@@ -46,7 +46,17 @@ class Chassis:
 
     def spend(self, fault: Counted) -> bool:
         """Whether a fault that has a count acts this time; it then has one time less."""
-        return spend(fault, self.record.faults, self.record.plan, datetime.now(UTC))
+        acts = spend(fault, self.record.faults, self.record.plan, datetime.now(UTC))
+        if acts:
+            self.record.note_fault(fault)
+        return acts
+
+    def acts(self, fault: str) -> bool:
+        """Whether this fault, which has no count, holds now. Ask where it is acted out: that is noted, with the next save."""
+        holds = bool(getattr(self.faults, fault))
+        if holds:
+            self.record.note_fault(fault)
+        return holds
 
     async def held(self, place: str) -> None:
         """Wait here for as long as the server is to be held at this place; otherwise go on at once."""

@@ -8,6 +8,7 @@ Leaves the words of Redfish to `redfish`, and the moment of a boot to `machine`,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final, Literal
 
@@ -21,6 +22,12 @@ TaskState = Literal["New", "Pending", "Running", "Completed", "Exception"]
 
 MOST_TASKS: Final = 50
 """Of those that have ended; the oldest are forgotten first."""
+Acted = Callable[[str], None]
+"""Told the name of a fault when it is acted out."""
+
+
+def _nobody(_: str) -> None:
+    """Nobody wants to know."""
 
 
 class Volume(msgspec.Struct, kw_only=True):
@@ -155,11 +162,12 @@ def begin(
     return task
 
 
-def finish(parts: Components, task: Task, faults: Faults) -> None:
+def finish(parts: Components, task: Task, faults: Faults, acted: Acted = _nobody) -> None:
     """Do the task's work, or end it as the fault says."""
     task.ended = datetime.now(UTC)
     if faults.fail_tasks and isinstance(task.work, CreateVolume | DeleteVolume | UpdateFirmware):
         fail(task, faults.fail_tasks)
+        acted("fail_tasks")
         return
     match task.work:
         case CreateVolume(volume=volume):
@@ -181,17 +189,20 @@ def fail(task: Task, message: str) -> None:
     task.state, task.message, task.ended = "Exception", message, datetime.now(UTC)
 
 
-def at_boot(parts: Components, faults: Faults, *, secure_boot: bool) -> None:
+def at_boot(parts: Components, faults: Faults, *, secure_boot: bool, acted: Acted = _nobody) -> None:
     """What a boot makes true: BIOS settings that waited for it, and tasks that did."""
     parts.secure_boot_now = secure_boot and parts.secure_boot_keys
-    if not faults.bios_ignored:
+    if faults.bios_ignored:
+        if parts.bios_reset or parts.bios_pending:
+            acted("bios_ignored")
+    else:
         if parts.bios_reset:
             parts.bios, parts.bios_reset = {}, False
         parts.bios.update(parts.bios_pending)
         parts.bios_pending = {}
     for task in parts.tasks:
         if task.waits_for_boot and not (faults.bios_ignored and isinstance(task.work, ConfigureBios)):
-            finish(parts, task, faults)
+            finish(parts, task, faults, acted)
 
 
 def clear_tasks(parts: Components) -> None:

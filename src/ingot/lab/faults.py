@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 import msgspec
 
@@ -15,6 +15,7 @@ ALWAYS: Final = -1
 """A counted fault with this count never ends by itself."""
 
 Counted = Literal["unavailable", "lose_heartbeats"]
+COUNTED: Final = get_args(Counted)
 
 
 class Faults(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -62,6 +63,8 @@ class Faults(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defa
     """The ramdisk runs as soon as the server is switched on, before anybody waits for it."""
     silent_agent: bool = False
     """The ramdisk boots, but its agent never speaks."""
+    agent_garbles: bool = False
+    """The agent answers its next orders with something that is no JSON."""
     lose_heartbeats: int = 0
     """So many next heartbeats are never sent; -1 is all of them."""
     wrong_macs: bool = False
@@ -141,7 +144,7 @@ def _both(name: str, first: Any, second: Any) -> Any:
         return {**first, **second}
     if isinstance(first, list):
         return [*first, *(entry for entry in second if entry not in first)]
-    if name in ("unavailable", "lose_heartbeats"):
+    if name in COUNTED:
         return ALWAYS if ALWAYS in (first, second) else first + second
     return second
 

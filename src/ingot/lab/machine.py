@@ -99,7 +99,7 @@ class Machine:
                 case "On" | "ForceOn" | "PushPowerButton" if not on:
                     await self._switch_on()
                 case "GracefulShutdown" | "GracefulRestart" | "PushPowerButton" if (
-                    on and not self.chassis.faults.deaf_system
+                    on and not self.chassis.acts("deaf_system")
                 ):
                     self._shutdown = asyncio.create_task(self._stop_slowly(again=kind == "GracefulRestart"))
             await self.chassis.save()
@@ -155,7 +155,12 @@ class Machine:
         record.power = "On"
         record.booting = boot_target(record.override)
         record.override = after_boot(record.override)
-        at_boot(record.components, self.chassis.faults, secure_boot=record.secure_boot)
+        at_boot(
+            record.components,
+            self.chassis.faults,
+            secure_boot=record.secure_boot,
+            acted=record.note_fault,
+        )
         for key in overwritten(self.chassis.plate, record):
             record.written.pop(key, None)
         record.boots += 1
@@ -199,7 +204,7 @@ class Machine:
 
     async def _boot(self, source: BootTarget) -> None:
         record = self.chassis.record
-        if not self.chassis.faults.boots_at_once:
+        if not self.chassis.acts("boots_at_once"):
             await self._take_time(source)
         await self.chassis.held("boot")
         result = await self._firmware.boot(self.chassis, source)

@@ -190,6 +190,8 @@ class Record(msgspec.Struct, kw_only=True):
     log: list[LogLine] = []
     faults: Faults = msgspec.field(default_factory=Faults)
     """The steady ones; what holds now is `Chassis.faults`."""
+    acted_out: dict[str, int] = {}
+    """How often each fault was acted out, by name, in all the life of the server."""
     plan: Plan | None = None
     hold: str = ""
     """Where the server is to wait until it is released: "boot", "inspection", or the name of an agent's step."""
@@ -203,6 +205,9 @@ class Record(msgspec.Struct, kw_only=True):
     def note(self, text: str) -> None:
         self.log.append(LogLine(at=datetime.now(UTC), text=text))
         del self.log[:-LOG_LINES]
+
+    def note_fault(self, name: str) -> None:
+        self.acted_out[name] = self.acted_out.get(name, 0) + 1
 
     def note_power(self, what: str) -> None:
         self.power_actions.append(PowerAction(at=datetime.now(UTC), what=what))

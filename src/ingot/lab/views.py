@@ -46,6 +46,8 @@ class ServerView(msgspec.Struct, kw_only=True):
     """The steady ones."""
     faults_now: Faults
     """What holds at this moment: the steady ones and the plan's."""
+    acted_out: dict[str, int]
+    """How often each fault was acted out, by name. One that only holds, and that nobody came across, is not there."""
     plan: list[Planned]
     hold: str
     held_at: str
@@ -110,6 +112,7 @@ def view(chassis: Chassis, *, history: bool = True) -> ServerView:
         boots=record.boots,
         faults=record.faults,
         faults_now=chassis.faults,
+        acted_out=record.acted_out,
         plan=record.plan.steps if record.plan is not None else [],
         hold=record.hold,
         held_at=chassis.held_at,

@@ -57,7 +57,7 @@ class LabIronic:
     async def order(
         self, name: str, params: dict[str, Any], *, wait: bool = False, token: str | None = None
     ) -> Any:
-        """The agent's answer: HTTP status and body."""
+        """The agent's answer: HTTP status and body, which is text where it is no JSON."""
         beat = self.heartbeats[-1]
         query = {"wait": str(wait).lower(), "agent_token": beat["agent_token"] if token is None else token}
         async with (
@@ -66,7 +66,8 @@ class LabIronic:
                 f"{beat['callback_url']}/v1/commands/", params=query, json={"name": name, "params": params}
             ) as answer,
         ):
-            return answer.status, await answer.json()
+            in_json = answer.content_type == "application/json"
+            return answer.status, await (answer.json() if in_json else answer.text())
 
     async def results(self) -> list[dict[str, Any]]:
         beat = self.heartbeats[-1]

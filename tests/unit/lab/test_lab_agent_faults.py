@@ -22,7 +22,7 @@ STEP = {"step": "erase_devices_metadata", "interface": "deploy"}
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def rack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rack]:
-    async with Rack.running(tmp_path_factory.mktemp("rack"), servers=10) as rack:
+    async with Rack.running(tmp_path_factory.mktemp("rack"), servers=11) as rack:
         yield rack
 
 
@@ -72,6 +72,19 @@ async def test_an_agent_that_dies_while_it_writes_leaves_half_an_image_and_no_wo
     bench.ironic.token = "another-token-of-forty-three-characters-or-so"
     await bench.boot_ramdisk()  # a new boot is a new agent
     assert (await bench.deploy_sample())["command_status"] == "SUCCEEDED"
+
+
+async def test_an_agent_that_garbles_answers_no_order_in_json_and_does_nothing(bench: Bench) -> None:
+    await bench.boot_ramdisk()
+    await misbehave(bench, agent_garbles=True)
+    status, page = await bench.ironic.order("clean.execute_clean_step", {"step": STEP})
+    assert (status, page[:6]) == (500, "<html>")
+    server = await bench.server()
+    assert (server.cleanings, server.acted_out) == (0, {"agent_garbles": 1})
+    await misbehave(bench)
+    assert await bench.ironic.results() == []
+    _, taken = await bench.ironic.order("clean.execute_clean_step", {"step": STEP})
+    assert taken["command_status"] == "RUNNING"
 
 
 async def test_heartbeats_that_are_lost_are_never_sent_and_the_next_ones_are(bench: Bench) -> None:

@@ -27,6 +27,36 @@ async def test_a_busy_bmc_answers_503_so_many_times(bench: Bench) -> None:
     assert [(await bench.bmc("GET"))[0] for _ in range(3)] == [503, 503, 503]
 
 
+async def test_a_fault_that_nobody_came_across_was_not_acted_out_and_one_that_was_is_counted(
+    bench: Bench,
+) -> None:
+    await misbehave(bench, Faults(fail_power=True, unavailable=1, media_stuck=True))
+    assert (await bench.server()).acted_out == {}
+    on = {"ResetType": "On"}
+    answers = [(await bench.bmc("POST", "Actions/ComputerSystem.Reset", on))[0] for _ in range(3)]
+    assert answers == [503, 500, 500]
+    await misbehave(bench, Faults())
+    await bench.bmc("GET")
+    assert (await bench.server()).acted_out == {"unavailable": 1, "fail_power": 2}
+
+
+async def test_a_lie_that_is_true_is_none(bench: Bench) -> None:
+    await misbehave(bench, Faults(power_lie="Off"))
+    await bench.bmc("GET")
+    assert (await bench.server()).acted_out == {}
+    await bench.reset("On")
+    await bench.bmc("GET")
+    assert (await bench.server()).acted_out["power_lie"] >= 1
+
+
+async def test_who_logs_in_is_in_the_log(bench: Bench) -> None:
+    login = {"UserName": bench.plate.username, "Password": bench.plate.password}
+    for _ in range(2):
+        await bench.bmc("POST", SESSIONS, login, auth=None)
+    lines = [line.text for line in (await bench.server()).log]
+    assert lines == ["session 1 of the BMC is opened", "session 2 of the BMC is opened"]
+
+
 async def test_errors_without_a_body(bench: Bench) -> None:
     await misbehave(bench, Faults(no_json_errors=True, fail_insert_media=True))
     status, body, _ = await bench.bmc(

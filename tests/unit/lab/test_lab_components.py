@@ -53,6 +53,18 @@ def test_ignored_settings_stay_pending_and_so_does_their_job() -> None:
     assert (parts.bios, parts.bios_pending, task.state) == ({}, {"B": 2}, "Pending")
 
 
+def test_who_wants_to_know_is_told_which_fault_was_acted_out() -> None:
+    acted: list[str] = []
+    ignored, failing = Faults(bios_ignored=True), Faults(fail_tasks="no")
+    at_boot(Components(), ignored, secure_boot=False, acted=acted.append)
+    assert acted == [], "there was nothing to ignore"
+    at_boot(Components(bios_pending={"B": 2}), ignored, secure_boot=False, acted=acted.append)
+    parts = Components()
+    finish(parts, begin(parts, CreateVolume(volume=volume("1", "1")), "volume"), failing, acted.append)
+    finish(parts, begin(parts, ConfigureBios(), "BIOS"), failing, acted.append)
+    assert acted == ["bios_ignored", "fail_tasks"]
+
+
 def test_a_server_without_keys_boots_insecurely() -> None:
     parts = Components(secure_boot_keys=False)
     at_boot(parts, GOOD, secure_boot=True)

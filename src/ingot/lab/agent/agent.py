@@ -61,7 +61,7 @@ class Agent:
         )
 
     async def run(self) -> None:
-        if self._chassis.faults.silent_agent:
+        if self._chassis.acts("silent_agent"):
             self._go("the agent stays silent, as it was told by a fault")
         if not self._ramdisk.gone:
             life = asyncio.create_task(self._live())
@@ -123,7 +123,9 @@ class Agent:
             lacks=faults.inventory_lacks,
             error=faults.inspection_error,
         )
-        if faults.wrong_macs:
+        for fault in ("inventory_lacks", "inspection_error"):
+            self._chassis.acts(fault)
+        if self._chassis.acts("wrong_macs"):
             for interface in data["inventory"].get("interfaces", []):
                 interface["mac_address"] = _another(interface["mac_address"])
         answer = await self._ironic.post_inspection(data)
@@ -157,7 +159,7 @@ class Agent:
 
     def _macs(self) -> list[str]:
         macs = self._chassis.plate.macs
-        return [_another(mac) for mac in macs] if self._chassis.faults.wrong_macs else macs
+        return [_another(mac) for mac in macs] if self._chassis.acts("wrong_macs") else macs
 
     async def _serve(self, group: asyncio.TaskGroup) -> None:
         host = self._chassis.plate.host

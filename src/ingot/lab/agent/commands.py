@@ -105,6 +105,8 @@ class Commands:
 
     async def _take(self, request: web.BaseRequest) -> web.Response:
         self._check_token(request)
+        if self._chassis.acts("agent_garbles"):
+            return await self._garbled(request)
         try:
             given = msgspec.json.decode(await _body(request), type=_Given)
         except msgspec.DecodeError:
@@ -125,6 +127,14 @@ class Commands:
         elif order.short:
             await asyncio.wait([running], timeout=_SHORT)
         return web.json_response(_shown(command))
+
+    async def _garbled(self, request: web.BaseRequest) -> web.Response:
+        """What somebody in between answers, or an agent that fell over its own error. The order is not carried out."""
+        await _body(request)
+        self._chassis.note("an order is answered with a page of HTML, as the agent was told by a fault")
+        await self._chassis.save()
+        page = "<html><body><h1>500 Internal Server Error</h1></body></html>"
+        return web.Response(status=500, text=page, content_type="text/html")
 
     async def _run(self, command: Command, order: Order) -> None:
         what = _called(command)

@@ -184,6 +184,7 @@ async def run_step(work: Work, kind: str, params: Params) -> Any:
     await asyncio.sleep(work.timings.step)
     told = work.chassis.faults.fail_steps.get(name)
     if told is not None:
+        work.chassis.acts("fail_steps")
         raise StepFailed(told, kind=error, summary=summary)
     step = _RUN.get(name)
     if step is None:

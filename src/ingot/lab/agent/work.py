@@ -56,10 +56,11 @@ class Work:
         await self.midway(command)
         told = self.chassis.faults.fail_steps.get(command)
         if told is not None:
+            self.chassis.acts("fail_steps")
             raise command_failed(told)
 
     async def midway(self, step: str) -> None:
         """The middle of a step."""
         await self.chassis.held(step)
-        if self.chassis.faults.die_in_step == step:
+        if self.chassis.faults.die_in_step == step and self.chassis.acts("die_in_step"):
             raise AgentDied(f"the agent died in the middle of {step}, as it was told by a fault")

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from ingot.lab.faults import Faults
+from ingot.lab.chassis import Chassis
 from ingot.lab.listener import Listener
 from ingot.lab.machine import Machine
 from ingot.lab.redfish.answers import GENERAL, Answer, Document, Refusal, error
@@ -52,7 +52,8 @@ class Bmc:
             faults = self._chassis.faults
             down = self._away > 0 or faults.bmc_down or faults.bmc_restarting
             await (self._listener.stop() if down else self._listener.start())
-            if faults.bmc_restarting:
+            self._chassis.acts("bmc_down")
+            if self._chassis.acts("bmc_restarting"):
                 self._server.logins.forget()
 
     def restart_soon(self, seconds: float | None = None) -> None:
@@ -71,8 +72,8 @@ class Bmc:
         await self.faults_changed()
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        if slow := self._chassis.faults.slow_seconds:
-            await asyncio.sleep(slow)
+        if self._chassis.acts("slow_seconds"):
+            await asyncio.sleep(self._chassis.faults.slow_seconds)
         try:
             answer = await self._answer(request)
         except Refusal as refusal:
@@ -80,7 +81,7 @@ class Bmc:
         except Exception:  # the edge of a request: a bug is answered like any other error, and logged
             _log.exception("%s: %s %s", self._chassis.plate.name, request.method, request.path)
             answer = Answer(status=500, document=error(GENERAL, "The BMC has a bug; the lab's log has it."))
-        return _sent(answer, self._chassis.faults)
+        return _sent(answer, self._chassis)
 
     async def _answer(self, request: web.BaseRequest) -> Answer:
         if self._chassis.spend("unavailable"):
@@ -165,11 +166,11 @@ def _decoded(content: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _sent(answer: Answer, faults: Faults) -> web.Response:
+def _sent(answer: Answer, chassis: Chassis) -> web.Response:
     body = _encoded(answer.document)
-    if faults.no_json_errors and answer.status >= 400:
+    if answer.status >= 400 and chassis.acts("no_json_errors"):
         body = b""
-    if faults.broken_json:
+    if body and chassis.acts("broken_json"):
         body = body[: len(body) // 2]
     headers = {"OData-Version": "4.0", "Cache-Control": "no-cache", **answer.headers}
     if body:

@@ -31,7 +31,7 @@ class Logins:
         plate = self._chassis.plate
         same_name = hmac.compare_digest(username.encode(), plate.username.encode())
         same_password = hmac.compare_digest(password.encode(), plate.password.encode())
-        return same_name and same_password and not self._chassis.faults.refuse_password
+        return same_name and same_password and not self._chassis.acts("refuse_password")
 
     def open(self) -> tuple[str, str]:
         """A new session: its id and its token. The oldest one ends when there are too many."""
@@ -41,6 +41,7 @@ class Logins:
         self._opened += 1
         token = random_token().reveal()
         self._sessions[str(self._opened)] = token
+        self._chassis.note(f"session {self._opened} of the BMC is opened")
         return str(self._opened), token
 
     def close(self, session: str) -> bool:
@@ -57,7 +58,7 @@ class Logins:
         """A `Refusal` for a caller who may not."""
         if not self._allowed(token, authorization):
             raise refused(expired=False)
-        if self._chassis.faults.password_expired:
+        if self._chassis.acts("password_expired"):
             raise refused(expired=True)
 
     def _allowed(self, token: str | None, authorization: str | None) -> bool:

@@ -104,9 +104,11 @@ async def _patch(call: Call) -> Answer:
 async def _put(server: Server, slot: Slot, image: object) -> None:
     if not isinstance(image, str) or not image.startswith(("https://", "http://")):
         raise Refusal(400, "ActionParameterValueFormatError", "Image must be an http or https URL.")
-    if server.faults.fail_insert_media:
+    if server.chassis.acts("fail_insert_media"):
         raise Refusal(500, GENERAL, "The virtual medium cannot be mounted.")
-    if slot.drive in server.record.media and (server.profile.insert_once or server.faults.media_stuck):
+    if slot.drive in server.record.media and (
+        server.profile.insert_once or server.chassis.acts("media_stuck")
+    ):
         raise Refusal(400, "ResourceInUse", "There is a medium in this slot; eject it first.")
     server.record.media[slot.drive] = image
     server.chassis.note(f"virtual medium inserted in {slot.id}")
@@ -117,7 +119,7 @@ async def _take(server: Server, slot: Slot) -> None:
     """Eject; that there is nothing to eject is no error."""
     if slot.drive not in server.record.media:
         return
-    if server.faults.media_stuck:
+    if server.chassis.acts("media_stuck"):
         raise Refusal(500, GENERAL, "The virtual medium is in use and cannot be ejected.")
     del server.record.media[slot.drive]
     server.chassis.note(f"virtual medium ejected from {slot.id}")

@@ -79,11 +79,17 @@ class Server:
 
     def power(self) -> Shown:
         """The power as the BMC shows it."""
-        if self.faults.power_lie:
-            return self.faults.power_lie
+        if lie := self.faults.power_lie:
+            if lie != self.record.power:
+                self.chassis.acts("power_lie")
+            return lie
         if asyncio.get_running_loop().time() < self._moving_until:
             return self._moving
         return self.record.power
+
+    def health(self) -> str:
+        """The server's health as the BMC tells it."""
+        return self.faults.health if self.chassis.acts("health") else "OK"
 
     async def reset(self, kind: ResetType) -> None:
         """Do what the power control was told. The power changes at once; for a while it is shown as changing."""

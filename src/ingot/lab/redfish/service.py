@@ -78,10 +78,10 @@ def _session(call: Call) -> Document:
 
 
 async def _log_in(call: Call) -> Answer:
-    logins, faults = call.server.logins, call.server.faults
+    logins = call.server.logins
     if not logins.right(str(call.body.get("UserName", "")), str(call.body.get("Password", ""))):
         raise refused(expired=False)
-    if faults.password_expired:
+    if call.server.chassis.acts("password_expired"):
         raise refused(expired=True)
     session, token = logins.open()
     path = f"{SESSIONS}/{session}"

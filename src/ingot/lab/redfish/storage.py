@@ -216,7 +216,7 @@ async def _do(call: Call, work: CreateVolume | DeleteVolume, name: str) -> Answe
         await server.save()
         server.workshop.take(task)
         return monitored(task)
-    finish(server.parts, task, server.faults)
+    finish(server.parts, task, server.faults, server.record.note_fault)
     server.chassis.note(f"{name}: {task.state}. {task.message}")
     server.parts.tasks.remove(task)
     await server.save()

@@ -60,7 +60,7 @@ def system(call: Call) -> Document:
         "BiosVersion": record.components.versions.get("bios", profile.bios_version),
         "PowerState": server.power(),
         indicator.PROPERTY: indicator.shown(server, "system"),
-        "Status": HEALTHY | dict.fromkeys(("Health", "HealthRollup"), server.faults.health or "OK"),
+        "Status": HEALTHY | dict.fromkeys(("Health", "HealthRollup"), server.health()),
         "MemorySummary": {"TotalSystemMemoryGiB": made.memory_mib // 1024, "Status": HEALTHY},
         "ProcessorSummary": {"Count": made.sockets, "Model": made.cpu_model, "Status": HEALTHY},
         "BootProgress": {"LastState": _progress(server)},
@@ -127,7 +127,7 @@ async def _patch(call: Call) -> Answer:
 
 
 def _patched_override(server: Server, body: Mapping[str, Any]) -> Override:
-    if server.faults.fail_boot_device:
+    if server.chassis.acts("fail_boot_device"):
         raise Refusal(500, GENERAL, "The boot source override cannot be set.")
     wanted = body.get("Boot")
     if not isinstance(wanted, dict):
@@ -182,13 +182,13 @@ async def _reset(call: Call) -> Answer:
         kind = msgspec.convert(call.body, _Reset).kind
     except msgspec.ValidationError as error:
         raise Refusal(400, "ActionParameterNotSupported", f"The reset type is not valid: {error}.") from None
-    if server.faults.fail_power:
+    if server.chassis.acts("fail_power"):
         raise Refusal(500, GENERAL, "The power controller does not respond.")
     if kind == "Nmi":
         server.chassis.note("a non-maskable interrupt; what runs on the server does not mind")
         await server.save()
         return Answer()
-    if server.faults.power_stuck:
+    if server.chassis.acts("power_stuck"):
         server.chassis.note(f"power: {kind} is taken, and nothing happens")
         return Answer()
     await server.reset(kind)

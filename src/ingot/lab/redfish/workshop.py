@@ -84,7 +84,7 @@ class Workshop:
                 await self._update(task, task.work)
             else:
                 await asyncio.sleep(self._machine.timings.task)
-                finish(chassis.record.components, task, chassis.faults)
+                finish(chassis.record.components, task, chassis.faults, chassis.record.note_fault)
             chassis.note(f"task {task.id} ({task.name}): {task.state}. {task.message}")
             await chassis.save()
         except Exception:  # the edge of the task: one server's bug must not end the farm
@@ -114,7 +114,7 @@ class Workshop:
         await chassis.save()
         if work.component == "bmc" and not chassis.faults.fail_tasks:
             await self._restart(self._machine.timings.bmc_restart)
-        finish(chassis.record.components, task, chassis.faults)
+        finish(chassis.record.components, task, chassis.faults, chassis.record.note_fault)
 
     async def _fetch(self, work: UpdateFirmware) -> tuple[str, str]:
         """Fetch all of the image; which component it is for, and which version it has."""

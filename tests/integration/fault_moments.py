@@ -123,6 +123,12 @@ UPDATING = When(
     "preparation error",
     lambda host: host.until_seen(lambda seen: seen.components.versions.get("bios") == "4.0.0", "updated"),
 )
+UPDATING_THE_BMC = When(
+    is_available,
+    lambda host: host.wants_firmware("bmc", "4.0.0"),
+    "preparation error",
+    lambda host: host.until_seen(lambda seen: seen.components.versions.get("bmc") == "4.0.0", "updated"),
+)
 MAKING_VOLUMES = When(
     nothing,
     lambda host: host.create(inspectionMode="disabled", raid={"hardwareRAIDVolumes": [HARDWARE_VOLUME]}),

@@ -23,6 +23,7 @@ from fault_moments import (
     SWITCHING_HARD,
     SWITCHING_ON,
     UPDATING,
+    UPDATING_THE_BMC,
     Row,
     row,
 )
@@ -73,6 +74,12 @@ SECRETS_SHOWN = re.compile(r"agent_token=(?!\*)|ipa-agent-token|Authorization", 
             "an inventory without processors", Faults(inventory_lacks=["cpu"]), INSPECTING, "CPU architecture"
         ),
         # No agent can die there: what a system in use is serviced with is done by its BMC alone.
+        row(
+            "firmware of a BMC that the BMC refuses",
+            Faults(fail_tasks="wrong signature"),
+            UPDATING_THE_BMC,
+            "wrong signature",
+        ),
         row(
             "firmware that is refused at a reboot",
             Faults(fail_tasks="wrong signature"),

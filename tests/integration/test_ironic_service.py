@@ -108,6 +108,7 @@ async def test_every_change_of_a_node_is_pushed_and_nothing_secret_with_it(ironi
         "ipmi_words": True,
         "early_reports": True,
         "bounded_settings": True,
+        "honest_updates": True,
         "token_again": True,
         "roomy_api": True,
         "quiet_steps": True,

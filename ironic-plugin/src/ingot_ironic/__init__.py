@@ -18,6 +18,7 @@
     early_reports   inspection data wait for a node that is about to wait for them, instead of being refused
     token_again   a token that was lost together with Ironic is given to its agent once more
     bounded_settings   BIOS settings that a machine does not take are given up and named, instead of waited for without end
+    honest_updates   an update of a BMC that the BMC says has failed fails, instead of counting as one without effect
     quiet_steps   what a deploy step is told is not logged
     quiet_orders  what an agent is told to do is in no error
     roomy_api     the HTTP server takes, keeps and works on more connections at once

@@ -135,6 +135,7 @@ async def test_a_system_that_is_taken_over_is_known_by_what_its_host_says(play: 
         )
     )
     assert taken == Ready(None)
+    await play.stage.all_told()
     play.permit.refuses.add(Act.UNDEPLOY)
     await play.backend.deprovision(play.host, automated_cleaning=True, permit=play.permit, again=False)
     assert [sight.deployed_for for _, sight in play.permit.asked] == ["first"]

@@ -179,7 +179,9 @@ async def test_what_ironic_could_not_take_down_is_still_of_that_provisioning(
 ):
     await deploy(backend, clean, guard, NAMED)
     # Ironic forgets the instance also where taking it down fails.
-    ironic.change(NODE, provision_state=state, instance_uuid=None, instance_info={})
+    ironic.change(
+        NODE, provision_state=state, instance_uuid=None, instance_info={}, last_error="it does not go"
+    )
     assert await seen_at_an_undeploy(backend, clean, guard) == "of-today"
 
 

@@ -266,6 +266,32 @@ async def test_a_failed_deployment_is_told_and_not_repeated_here(backend, ironic
     assert ironic.asked("PUT") == 1
 
 
+async def test_a_failure_that_ironic_gives_no_reason_for_yet_is_told_with_the_reason(
+    backend, ironic, known, guard
+):
+    ironic.change(NODE, provision_state="available")
+    await provision(backend, known, guard)
+    # A node that is given up is moved first, and cleaned up after; then the reason is written down.
+    ironic.change(NODE, provision_state="deploy failed")
+    answer = await provision(backend, known, guard)
+    assert isinstance(answer, Busy)
+    assert "about to say why" in answer.why
+    ironic.change(NODE, last_error="Timeout reached while waiting for callback")
+    answer = await provision(backend, known, guard)
+    assert isinstance(answer, Failed)
+    assert "did not report in time" in answer.message
+
+
+async def test_a_failure_without_any_reason_is_told_in_the_end(backend, ironic, known, guard):
+    ironic.change(NODE, provision_state="available")
+    await provision(backend, known, guard)
+    ironic.change(NODE, provision_state="deploy failed")
+    ironic.change(NODE, provision_updated_at=long_ago(1))
+    answer = await provision(backend, known, guard)
+    assert isinstance(answer, Failed)
+    assert "Ironic gives no reason" in answer.message
+
+
 async def test_a_password_in_the_url_of_an_image_is_not_told(backend, ironic, known, guard):
     ironic.change(NODE, provision_state="available")
     order = replace(

@@ -190,9 +190,12 @@ async def test_what_nobody_wants_any_more_is_ended_and_can_be_wanted_again(
     backend, ironic, plugin, known, guard, state
 ):
     await service(backend, known, guard)
-    ironic.change(NODE, provision_state=state, maintenance=state == "service failed")
+    failed = state == "service failed"
+    ironic.change(
+        NODE, provision_state=state, maintenance=failed, last_error="it does not go" if failed else None
+    )
     await plugin.delivered()
-    if state == "service failed":
+    if failed:
         assert isinstance(await service(backend, known, guard, NOTHING), Failed)
     assert isinstance(await service(backend, known, guard, NOTHING), Busy)
     await plugin.delivered()

@@ -27,6 +27,7 @@ from ingot.provisioner.ironic.rules import Verb
 
 MOST_STEPS: Final = 6
 LOCK_PATIENCE: Final = 2.0
+REASON_PATIENCE: Final = 1.0
 
 Deed = Callable[[FullNode], Awaitable[Busy | Failed | NotRegistered | None]]
 """Does one step. None: the node can be looked at again at once."""
@@ -65,6 +66,9 @@ async def carry_out(
             case Unregistered(why):
                 return NotRegistered(why)
             case Fail():
+                if await nodes.reason_is_to_come(decision, node):
+                    nodes.look_again(host, REASON_PATIENCE)
+                    return Busy(f"{decision.headline}; Ironic is about to say why")
                 return await nodes.failure(decision, node, scope)
         if decision in verb.acts and not nodes.is_recent(node, GOOD_FOR_ACTS):
             within = GOOD_FOR_ACTS

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from ingot.provisioner import Failed, HostRef, Sight
@@ -39,6 +39,8 @@ GOOD_FOR: Final = 30.0
 """Seconds that a node counts as read afresh, if nothing is heard of it."""
 GOOD_FOR_ACTS: Final = 5.0
 """The same, where what follows may cost somebody something."""
+REASON_COMES: Final = timedelta(seconds=30)
+"""In which Ironic has written down why a node failed, if it ever does."""
 
 
 def sight(node: Node, *, unfinished: bool = False) -> Sight:
@@ -221,6 +223,14 @@ class Nodes:
         return switching_was_interrupted(node, history) and self.interruptions.may_go_on(
             host.key, scope.value, object()
         )
+
+    async def reason_is_to_come(self, fail: Fail, node: Node) -> bool:
+        """Whether the node has failed this moment and nothing says why. Ironic moves a node that it gives up first, and cleans up
+        after it before it writes the reason down."""
+        since = node.provision_updated_at
+        if not fail.ask_why or since is None or abs(self.now() - since) > REASON_COMES:
+            return False
+        return not await self._what_ironic_says(node)
 
     async def failure(self, fail: Fail, node: Node, scope: Scope = Scope.STATE) -> Failed:
         """The answer for a failure; it is told by this, so the next attempt may start."""

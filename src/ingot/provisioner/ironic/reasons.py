@@ -61,6 +61,7 @@ _IPMI_UNANSWERED: Final = re.compile(
 )
 _NO_AGENT: Final = re.compile(r"Timeout reached while", re.I)
 _AGENT: Final = re.compile(r"Connection to agent failed", re.I)
+_AGENT_GARBLED: Final = re.compile(r"Unable to decode response as JSON", re.I)
 
 
 def refuses_credentials(text: str) -> bool:
@@ -102,6 +103,8 @@ def known_cause(text: str, node: Node) -> str:
         return "Ironic has no web server that it could serve the image from; IRONIC_HTTP_URL has to be set where it is started"
     if about_the_agent:
         return "Ironic lost the connection to the ramdisk on the host"
+    if _AGENT_GARBLED.search(text):
+        return "the ramdisk on the host answers with something that is no answer of an agent; a proxy may stand between"
     if _NO_AGENT.search(text):
         return "the ramdisk on the host did not report in time; look at the host's console"
     if _BMC_CERTIFICATE.search(text):

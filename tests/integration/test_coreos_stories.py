@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from ingot.formats.initrd import pack
 from ingot.lab.coreos.ignition import applied
 from ingot.lab.record import CoreOs
 from ingot.provisioner.ironic.model import add
+from moving_files import files_in
 
 stories = Stories()
 
@@ -77,11 +79,12 @@ def is_what_was_asked_for(room: CoreosRoom, host: Host, booted: CoreOs) -> None:
 
 def kept_by_ironic(room: CoreosRoom) -> list[Path]:
     """Live images in any folder of Ironic's."""
-    return [
-        path
-        for path in room.settings.paths.state.rglob("*")
-        if path.is_file() and path.read_bytes()[32808:32840].rstrip() in (OLD.encode(), NEW.encode())
-    ]
+    found = []
+    for path in files_in(room.settings.paths.state):
+        with contextlib.suppress(FileNotFoundError):
+            if path.is_file() and path.read_bytes()[32808:32840].rstrip() in (OLD.encode(), NEW.encode()):
+                found.append(path)
+    return found
 
 
 @stories.story

@@ -29,6 +29,7 @@ from ingot.images.fetching import (
     write_whole,
 )
 from ingot.trust import Authority
+from moving_files import sizes_in
 
 CONTENT = hashlib.shake_256(b"an image").digest(3_000_000)
 OTHER = hashlib.shake_256(b"another image").digest(3_000_000)
@@ -46,7 +47,7 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[UnrulyServer]:
     async with unruly() as made:
-        made.arrived = lambda: max((path.stat().st_size for path in tmp_path.rglob(LEFT)), default=0)
+        made.arrived = lambda: max(sizes_in(tmp_path, LEFT), default=0)
         made.files["/image.iso"] = File(CONTENT)
         yield made
 

@@ -31,6 +31,7 @@ from ingot.images.release.places import FolderPlace, RegistryPlace
 from ingot.images.release.registry import RegistrySession, RegistrySettings, find_pull_secrets
 from ingot.trust import Authority, Secret, htpasswd_line
 from live_images import noise
+from moving_files import sizes_in
 
 PROGRAM = shutil.which("docker-registry")
 pytestmark = pytest.mark.skipif(
@@ -99,7 +100,7 @@ class RealRegistry:
 
     def stored(self) -> int:
         """How many bytes it holds by now, finished or not."""
-        return sum(path.stat().st_size for path in self.storage.rglob("data") if path.is_file())
+        return sum(sizes_in(self.storage, "data"))
 
     def session(self) -> RegistrySession:
         return RegistrySession(
@@ -237,4 +238,4 @@ def test_a_copy_that_is_killed_in_the_middle_is_finished_by_the_next(
 
 
 def _parts(folder: Path) -> int:
-    return sum(path.stat().st_size for path in (folder / "blobs" / "sha256").glob(".part-*"))
+    return sum(sizes_in(folder / "blobs" / "sha256", ".part-*"))

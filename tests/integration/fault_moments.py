@@ -78,6 +78,18 @@ async def has_an_array(host: Host) -> None:
 HARDWARE_VOLUME = {"level": "1", "sizeGibibytes": 50, "name": "data", "numberOfPhysicalDisks": 2}
 SOFTWARE_VOLUME = {"level": "1", "physicalDisks": [{"rotational": True}, {"rotational": True}]}
 
+
+def updating(component: str) -> When:
+    return When(
+        is_available,
+        lambda host: host.wants_firmware(component, "4.0.0"),
+        "preparation error",
+        lambda host: host.until_seen(
+            lambda seen: seen.components.versions.get(component) == "4.0.0", "updated"
+        ),
+    )
+
+
 REGISTERING = When(
     nothing,
     lambda host: host.create(inspectionMode="disabled"),
@@ -117,18 +129,8 @@ SWITCHING_ON = When(
     "power management error",
     lambda host: host.until_power(on=True),
 )
-UPDATING = When(
-    is_available,
-    lambda host: host.wants_firmware("bios", "4.0.0"),
-    "preparation error",
-    lambda host: host.until_seen(lambda seen: seen.components.versions.get("bios") == "4.0.0", "updated"),
-)
-UPDATING_THE_BMC = When(
-    is_available,
-    lambda host: host.wants_firmware("bmc", "4.0.0"),
-    "preparation error",
-    lambda host: host.until_seen(lambda seen: seen.components.versions.get("bmc") == "4.0.0", "updated"),
-)
+UPDATING = updating("bios")
+UPDATING_THE_BMC = updating("bmc")
 MAKING_VOLUMES = When(
     nothing,
     lambda host: host.create(inspectionMode="disabled", raid={"hardwareRAIDVolumes": [HARDWARE_VOLUME]}),

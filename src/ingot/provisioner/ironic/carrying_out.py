@@ -66,10 +66,11 @@ async def carry_out(
             case Unregistered(why):
                 return NotRegistered(why)
             case Fail():
-                if await nodes.reason_is_to_come(decision, node):
+                reason = await nodes.reason(decision, node)
+                if not reason and nodes.reason_may_come(decision, node):
                     nodes.look_again(host, REASON_PATIENCE)
                     return Busy(f"{decision.headline}; Ironic is about to say why")
-                return await nodes.failure(decision, node, scope)
+                return nodes.failure(decision, node, reason, scope)
         if decision in verb.acts and not nodes.is_recent(node, GOOD_FOR_ACTS):
             within = GOOD_FOR_ACTS
             continue

@@ -224,17 +224,20 @@ class Nodes:
             host.key, scope.value, object()
         )
 
-    async def reason_is_to_come(self, fail: Fail, node: Node) -> bool:
-        """Whether the node has failed this moment and nothing says why. Ironic moves a node that it gives up first, and cleans up
-        after it before it writes the reason down."""
-        since = node.provision_updated_at
-        if not fail.ask_why or since is None or abs(self.now() - since) > REASON_COMES:
-            return False
-        return not await self._what_ironic_says(node)
+    async def reason(self, fail: Fail, node: Node) -> str:
+        """What Ironic says of a failure; "" where it says nothing, or is not asked."""
+        if not fail.ask_why:
+            return ""
+        return node.last_error or newest_error(await self._history(node))
 
-    async def failure(self, fail: Fail, node: Node, scope: Scope = Scope.STATE) -> Failed:
+    def reason_may_come(self, fail: Fail, node: Node) -> bool:
+        """Whether the node has failed this moment. Ironic moves a node that it gives up first, and cleans up after it before it
+        writes the reason down."""
+        since = node.provision_updated_at
+        return fail.ask_why and since is not None and abs(self.now() - since) <= REASON_COMES
+
+    def failure(self, fail: Fail, node: Node, reason: str, scope: Scope = Scope.STATE) -> Failed:
         """The answer for a failure; it is told by this, so the next attempt may start."""
-        reason = await self._what_ironic_says(node) if fail.ask_why else ""
         self.attempts.told(node.uuid, scope)
         remedy = f". {fail.remedy}" if fail.remedy else ""
         person = bool(fail.remedy)
@@ -251,11 +254,6 @@ class Nodes:
             refused_credentials=refuses_credentials(reason),
             needs_person=person,
         )
-
-    async def _what_ironic_says(self, node: Node) -> str:
-        if node.last_error:
-            return node.last_error
-        return newest_error(await self._history(node))
 
     async def _history(self, node: Node) -> list[HistoryEntry]:
         try:

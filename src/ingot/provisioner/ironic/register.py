@@ -203,7 +203,7 @@ class Registrar:
                 case Wait(why, detail):
                     return Busy(why, detail)
                 case Fail():
-                    return await self._nodes.failure(decision, node)
+                    return self._nodes.failure(decision, node, await self._nodes.reason(decision, node))
             if node.provision_state in states.UPDATABLE:
                 patch = differences(node, wanted, new_password=unproven) + mark(node, host)
                 node = await self._nodes.patch(node, patch)
